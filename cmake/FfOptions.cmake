@@ -1,0 +1,63 @@
+# How everything is compiled: language, warnings, sanitizers, and the tools that make it faster.
+
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# Warnings belong to our own targets only: link ff_options PRIVATE.
+add_library(ff_options INTERFACE)
+target_compile_options(ff_options INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Werror
+    # A designated initialiser that leaves members to their defaults is how operations are written.
+    -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # False alarms of g++ 12 inside the standard library, once inlined into our functions: overlaps
+    # and bounds in std::string's operator+ (GCC bug 105651), members of std::variant and
+    # std::expected that are not alive. The sanitizers and clang-tidy look for the real ones.
+    target_compile_options(ff_options INTERFACE
+        -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread
+        -Wno-maybe-uninitialized)
+endif()
+# Bounds checks of the standard library, wherever speed is not what is measured.
+target_compile_definitions(ff_options INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+
+# Sanitizers must be the same in every object and at the link.
+if(FF_SANITIZE STREQUAL "address")
+    set(ff_sanitize_flags -fsanitize=address,undefined -fno-sanitize-recover=all)
+elseif(FF_SANITIZE STREQUAL "thread")
+    set(ff_sanitize_flags -fsanitize=thread)
+elseif(NOT FF_SANITIZE STREQUAL "")
+    message(FATAL_ERROR "FF_SANITIZE must be empty, address or thread, not '${FF_SANITIZE}'")
+endif()
+if(FF_SANITIZE)
+    add_compile_options(${ff_sanitize_flags} -fno-omit-frame-pointer)
+    add_link_options(${ff_sanitize_flags})
+endif()
+
+# ccache, if there. Precompiled headers need the looser comparison; it is safe because our code
+# does not depend on __DATE__, __TIME__ or macros defined before the precompiled header.
+find_program(FF_CCACHE ccache)
+mark_as_advanced(FF_CCACHE)
+if(FF_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+        "${CMAKE_COMMAND}" -E env "CCACHE_SLOPPINESS=pch_defines,time_macros" "${FF_CCACHE}")
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        target_compile_options(ff_options INTERFACE -fpch-preprocess)
+    endif()
+endif()
+
+# mold, if there and known to the compiler.
+find_program(FF_MOLD mold)
+mark_as_advanced(FF_MOLD)
+if(FF_MOLD)
+    include(CheckLinkerFlag)
+    check_linker_flag(CXX -fuse-ld=mold FF_LINKS_WITH_MOLD)
+    if(FF_LINKS_WITH_MOLD)
+        add_link_options(-fuse-ld=mold)
+    endif()
+endif()

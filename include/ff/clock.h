@@ -1,0 +1,56 @@
+// Time. Nothing in the product reads the system clock except through a Clock handed to it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include <ff/ids.h>
+
+namespace ff {
+
+/// Gives the time; thread-safe; never gives less than it gave before.
+class Clock {
+  public:
+    virtual ~Clock() = default;
+    virtual TimestampMs now() = 0;
+    /// Real milliseconds a thread may sleep before asking again what is due at `due`. A manual
+    /// clock answers "until told": it calls the listeners when it moves.
+    virtual DurationMs sleep_hint(TimestampMs due) = 0;
+    /// Calls `listener` whenever time moves other than by itself. Returns a token for unsubscribe.
+    virtual std::uint64_t subscribe(std::function<void()> listener) = 0;
+    virtual void unsubscribe(std::uint64_t token) = 0;
+};
+
+/// The wall clock, forced non-decreasing within the process.
+class SystemClock final : public Clock {
+  public:
+    TimestampMs now() override;
+    DurationMs sleep_hint(TimestampMs due) override;
+    std::uint64_t subscribe(std::function<void()>) override { return 0; }
+    void unsubscribe(std::uint64_t) override {}
+
+  private:
+    std::atomic<TimestampMs> last_{0};
+};
+
+/// Stands still until told; for tests and simulation.
+class ManualClock final : public Clock {
+  public:
+    explicit ManualClock(TimestampMs start = 1'700'000'000'000) : now_(start) {}
+    TimestampMs now() override { return now_.load(); }
+    DurationMs sleep_hint(TimestampMs due) override;
+    std::uint64_t subscribe(std::function<void()> listener) override;
+    void unsubscribe(std::uint64_t token) override;
+    /// Moves time forward and tells the listeners. Moving back is ignored, as for every Clock.
+    void advance(DurationMs by);
+
+  private:
+    std::atomic<TimestampMs> now_;
+    std::mutex mutex_;
+    std::uint64_t next_token_ = 1;
+    std::vector<std::pair<std::uint64_t, std::function<void()>>> listeners_;  // guarded by mutex_
+};
+
+}  // namespace ff

@@ -1,0 +1,114 @@
+// The engine: takes operations, answers when they are durable.
+//
+// One abstract type for every way to reach a store: embedded in this process today, over HTTP to a
+// server with the same calls. All calls may come from any thread. A mutating call that answered
+// with success is on disk; one that answered with a rejection changed nothing.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ff/clock.h>
+#include <ff/contracts.h>
+
+namespace ff {
+
+/// How an embedded engine is opened. The defaults are those of a production store.
+struct EngineOptions {
+    enum class Synchronous : std::uint8_t { full, normal };
+
+    int pool_size = 4;                              ///< SQLite: one writer, the rest readers
+    Synchronous synchronous = Synchronous::full;    ///< normal may lose the newest commits
+    int busy_timeout_ms = 5'000;
+    int cache_mib = 8;                              ///< the writer's page cache
+    std::optional<std::uint16_t> flow_partitions;   ///< for a store that is created; compared later
+    std::size_t queue_commands_max = 65'536;        ///< beyond it callers get `overloaded`
+    std::size_t queue_bytes_max = 64U << 20;
+    std::size_t waiting_claims_max = 65'536;
+    std::size_t batch_commands_max = 1'024;         ///< most commands in one transaction
+    DurationMs retention_ms = 86'400'000;           ///< how long finished executions stay readable
+    DurationMs reclaim_grace_ms = 0;                ///< pause before a lost lease may be taken over
+    DurationMs event_retention_ms = 7 * 86'400'000LL;
+    std::vector<std::string> lanes;                 ///< registered at open
+    bool background = true;                         ///< timers and sweeps run in this process
+    std::shared_ptr<Clock> clock;                   ///< the system clock when absent
+    std::shared_ptr<IdSource> ids;                  ///< the system's when absent (tests seed it)
+    std::function<void(std::string_view)> warn;     ///< where warnings go; stderr when absent
+};
+
+/// What goes on inside an engine, for metrics, tests and benchmarks. Counters since open.
+struct EngineStats {
+    std::uint64_t commands = 0;
+    std::uint64_t batches = 0;       ///< transactions that held them
+    std::uint64_t rows_written = 0;
+    std::uint64_t due_handled = 0;   ///< things done because their time had come
+    std::uint64_t waiting_claims = 0;  ///< now
+    std::uint64_t queue_depth = 0;     ///< now
+};
+
+class Engine {
+  public:
+    using DoneFn = std::move_only_function<void(Response)>;
+
+    virtual ~Engine() = default;
+
+    /// Opens an embedded engine: `sqlite:PATH`, a path, `:memory:`, `memory:` (no SQL at all, for
+    /// tests), …; see spec 09. Opening the same store again in this process gives the same engine.
+    static Result<std::shared_ptr<Engine>> open(const std::string& store,
+                                                const EngineOptions& options = {});
+
+    /// The one way in. `done` is called exactly once, from an engine thread, and must not block.
+    virtual void call(Request request, DoneFn done) = 0;
+    /// Many operations at once, answered together in their order. They share transactions.
+    virtual void call_many(std::vector<Request> requests,
+                           std::move_only_function<void(std::vector<Response>)> done) = 0;
+    [[nodiscard]] virtual EngineStats stats() const = 0;
+    /// Stops taking operations, finishes what it took, wakes waiting claims empty, closes.
+    virtual void stop() = 0;
+
+    /// Calls and waits. Must not be used from inside a `done`.
+    template <class Op>
+    Result<typename Op::Result> run(Op op) {
+        Response response = run_any(Request(std::move(op)));
+        if (!response) {
+            return std::unexpected(std::move(response).error());
+        }
+        return std::get<typename Op::Result>(std::move(*response));
+    }
+    /// Calls with a typed answer.
+    template <class Op>
+    void async(Op op, std::move_only_function<void(Result<typename Op::Result>)> done) {
+        call(Request(std::move(op)), [done = std::move(done)](Response response) mutable {
+            if (!response) {
+                done(std::unexpected(std::move(response).error()));
+            } else {
+                done(std::get<typename Op::Result>(std::move(*response)));
+            }
+        });
+    }
+    virtual Response run_any(Request request);
+    virtual std::vector<Response> run_many(std::vector<Request> requests);
+    /// run_many for one kind of operation.
+    template <class Op>
+    std::vector<Result<typename Op::Result>> run_all(std::vector<Op> ops) {
+        std::vector<Request> requests;
+        requests.reserve(ops.size());
+        for (auto& op : ops) {
+            requests.emplace_back(std::move(op));
+        }
+        std::vector<Result<typename Op::Result>> out;
+        out.reserve(requests.size());
+        for (auto& response : run_many(std::move(requests))) {
+            if (!response) {
+                out.emplace_back(std::unexpected(std::move(response).error()));
+            } else {
+                out.emplace_back(std::get<typename Op::Result>(std::move(*response)));
+            }
+        }
+        return out;
+    }
+};
+
+}  // namespace ff

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Installs the Debian packages the build needs. Silent and quick when all are there.
+#
+#   scripts/bootstrap.sh          what building and testing need
+#   scripts/bootstrap.sh --lint   the format and lint tools as well
+#
+# FF_SKIP_BOOTSTRAP=1 turns it off, for systems where the parts come from elsewhere.
+set -euo pipefail
+
+packages=(
+    g++ cmake ninja-build make ccache mold pkg-config git python3
+    libsqlite3-dev sqlite3 libfmt-dev libcli11-dev libgtest-dev librapidcheck-dev
+)
+lint_packages=(clang-tidy-19 clang-format-19)
+
+for argument in "$@"; do
+    case "$argument" in
+        --lint) packages+=("${lint_packages[@]}") ;;
+        *)
+            echo "usage: scripts/bootstrap.sh [--lint]" >&2
+            exit 2
+            ;;
+    esac
+done
+
+if [[ "${FF_SKIP_BOOTSTRAP:-}" == 1 ]]; then
+    exit 0
+fi
+
+give_up() {
+    echo "bootstrap: $1" >&2
+    echo "bootstrap: please install: ${missing[*]}" >&2
+    echo "bootstrap: (FF_SKIP_BOOTSTRAP=1 skips this check)" >&2
+    exit 1
+}
+
+missing=("${packages[@]}")
+if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
+    give_up "this system has no apt-get, so packages cannot be installed from here"
+fi
+
+installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2> /dev/null || true)
+missing=()
+for package in "${packages[@]}"; do
+    if ! grep -qxF "$package installed" <<< "$installed"; then
+        missing+=("$package")
+    fi
+done
+if [[ ${#missing[@]} -eq 0 ]]; then
+    exit 0
+fi
+
+as_root=(env DEBIAN_FRONTEND=noninteractive)
+if [[ $(id -u) -ne 0 ]]; then
+    command -v sudo > /dev/null || give_up "not root, and there is no sudo"
+    # Without a terminal nobody can type a password: fail instead of waiting.
+    if [[ -t 0 && "${CI:-}" != true ]]; then
+        as_root=(sudo "${as_root[@]}")
+    else
+        as_root=(sudo -n "${as_root[@]}")
+    fi
+fi
+
+echo "bootstrap: installing ${missing[*]}"
+"${as_root[@]}" apt-get update -qq < /dev/null || give_up "apt-get update failed"
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" < /dev/null \
+    || give_up "apt-get install failed"

@@ -1,0 +1,62 @@
+#include <ff/clock.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace ff {
+namespace {
+
+/// No sleep is longer than this, so a stepped wall clock is noticed within a minute.
+constexpr DurationMs sleep_hint_ms_max = 60'000;
+
+}  // namespace
+
+TimestampMs SystemClock::now() {
+    const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+    const TimestampMs wall =
+        std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
+    TimestampMs last = last_.load(std::memory_order_relaxed);
+    while (last < wall) {
+        if (last_.compare_exchange_weak(last, wall, std::memory_order_relaxed)) {
+            return wall;
+        }
+    }
+    return last;
+}
+
+DurationMs SystemClock::sleep_hint(TimestampMs due) {
+    const TimestampMs current = now();
+    return due <= current ? 0 : std::min(due - current, sleep_hint_ms_max);
+}
+
+DurationMs ManualClock::sleep_hint(TimestampMs due) { return due <= now() ? 0 : sleep_hint_ms_max; }
+
+std::uint64_t ManualClock::subscribe(std::function<void()> listener) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t token = next_token_++;
+    listeners_.emplace_back(token, std::move(listener));
+    return token;
+}
+
+void ManualClock::unsubscribe(std::uint64_t token) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(listeners_, [token](const auto& entry) { return entry.first == token; });
+}
+
+void ManualClock::advance(DurationMs by) {
+    if (by <= 0) {
+        return;
+    }
+    now_.fetch_add(by);
+    // Called outside the mutex: a listener may take its own locks, subscribe or unsubscribe.
+    std::vector<std::pair<std::uint64_t, std::function<void()>>> listeners;
+    {
+        const std::lock_guard lock(mutex_);
+        listeners = listeners_;
+    }
+    for (const auto& [token, listener] : listeners) {
+        listener();
+    }
+}
+
+}  // namespace ff

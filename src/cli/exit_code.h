@@ -1,0 +1,24 @@
+// How the program ends: one number for scripts, one line for people.
+#pragma once
+
+#include <string_view>
+
+#include <ff/error.h>
+
+namespace ff::cli {
+
+enum class ExitCode : int { ok = 0, failed = 1, usage = 2, not_found = 3, conflict = 4 };
+
+/// `not_found` for missing things, `usage` for bad input, `conflict` when something else is in the
+/// way, otherwise `failed`.
+ExitCode exit_code_of(const Error& error);
+
+/// Prints `ff: <what>` on stderr.
+void complain(std::string_view what);
+/// The same for an error; answers its exit code.
+ExitCode complain(const Error& error);
+
+/// The error of a file that is not there; its exit code is `not_found`.
+Error missing_file(std::string_view path);
+
+}  // namespace ff::cli

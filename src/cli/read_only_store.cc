@@ -1,0 +1,240 @@
+#include "cli/read_only_store.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+
+#include "base/check.h"
+#include "cli/exit_code.h"
+#include "store/catalogue.h"
+#include "store/file_lock.h"
+#include "store/location.h"
+#include "store/schema.h"
+
+namespace ff::cli {
+
+namespace fs = std::filesystem;
+using store::OpenMode;
+using store::SqliteDb;
+
+namespace {
+
+constexpr int busy_timeout_ms = 5'000;
+
+std::uint64_t size_of(const std::string& path) {
+    std::error_code failed;
+    const auto size = fs::file_size(path, failed);
+    return failed ? 0 : size;
+}
+
+std::unexpected<Error> refuse() {
+    return ff::fail(ErrorCode::internal, "this store was opened to read only");
+}
+
+int as_int(const std::string& text) {
+    int value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+}
+
+/// Reads something, so that a file that is no database, or cannot be read, shows itself.
+Result<std::unique_ptr<SqliteDb>> open_and_try(const std::string& location) {
+    FF_TRY(auto db, SqliteDb::open(location, OpenMode::read_only, busy_timeout_ms));
+    FF_TRY_VOID(db->execute("PRAGMA query_only = ON; PRAGMA wal_autocheckpoint = 0"));
+    FF_TRY_VOID(db->scalar("SELECT COUNT(*) FROM sqlite_master"));
+    return db;
+}
+
+std::string immutable_uri(const std::string& path) {
+    std::string out = "file:";
+    for (char c : path) {
+        if (c == '?' || c == '#' || c == '%') {
+            out += fmt::format("%{:02x}", static_cast<unsigned char>(c));
+        } else {
+            out += c;
+        }
+    }
+    return out + "?immutable=1";
+}
+
+Error cannot_read(const std::string& path, const Error& error) {
+    if (error.code == ErrorCode::store_corrupt &&
+        error.detail.find("not a database") != std::string::npos) {
+        return {ErrorCode::store_open_failed, path + " is not a SQLite database", {}};
+    }
+    return {error.code, fmt::format("cannot read {}: {}", path, error.detail), {}};
+}
+
+}  // namespace
+
+std::uint64_t StoreFile::bytes() const { return size_of(path); }
+std::uint64_t StoreFile::log_bytes() const { return size_of(path + "-wal"); }
+
+Result<StoreFile> open_store_file(const std::string& text) {
+    FF_TRY(const store::Location location, store::parse_location(text));
+    if (location.form != store::Location::Form::sqlite_file) {
+        return ff::fail(ErrorCode::invalid_config,
+                        fmt::format("{} is not a file; name a SQLite store's file", text));
+    }
+    std::error_code ignored;
+    if (!fs::exists(location.target, ignored)) {
+        return std::unexpected(missing_file(location.target));
+    }
+    if (fs::is_directory(location.target, ignored)) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        fmt::format("{} is a folder; name a store's file", location.target));
+    }
+    StoreFile file;
+    file.path = store::canonical_path(location.target);
+    auto db = open_and_try(file.path);
+    if (!db && db.error().code == ErrorCode::store_io && file.log_bytes() == 0 &&
+        store::FileLock::owner_of(file.path).empty()) {
+        // SQLite wants its log and index beside the file. Where they cannot be made, and nobody
+        // has the store open, the file is all there is.
+        db = open_and_try(immutable_uri(file.path));
+        file.immutable = db.has_value();
+    }
+    if (!db) {
+        return std::unexpected(cannot_read(file.path, db.error()));
+    }
+    file.db = std::move(*db);
+    return file;
+}
+
+Result<int> schema_version(SqliteDb& db) {
+    FF_TRY(const std::string exists,
+           db.scalar("SELECT 1 FROM sqlite_master WHERE name = 'ff_schema_migration'"));
+    if (exists.empty()) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        "the database is not a FlowFabric store: it has no schema table");
+    }
+    FF_TRY(const std::string version,
+           db.scalar("SELECT COALESCE(MAX(version), 0) FROM ff_schema_migration"));
+    return as_int(version);
+}
+
+ReadOnlyStore::ReadOnlyStore(StoreFile file) : file_(std::move(file)), reader_(*file_.db) {
+    info_.family = "sqlite";
+    info_.version = store::sqlite_version();
+    info_.durability = "read only";
+    info_.location = file_.path;
+}
+
+Result<std::unique_ptr<ReadOnlyStore>> ReadOnlyStore::open(StoreFile file) {
+    FF_TRY(const int version, schema_version(*file.db));
+    const int known = store::migrations().back().version;
+    if (version > known) {
+        return ff::fail(ErrorCode::schema_too_new,
+                        fmt::format("the store has schema version {}, this program knows up to {}; "
+                                    "use a newer ff",
+                                    version, known));
+    }
+    if (version < known) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        fmt::format("the store has schema version {}, this program reads {}; let "
+                                    "an engine of this version open it once",
+                                    version, known));
+    }
+    // The reader takes it for granted that its statements prepare.
+    for (const std::string& text : store::sql::all_texts()) {
+        if (auto statement = file.db->prepare(text); !statement) {
+            return ff::fail(ErrorCode::store_corrupt, "the schema is damaged (" +
+                                                          statement.error().detail +
+                                                          "); see ff doctor");
+        }
+    }
+    std::unique_ptr<ReadOnlyStore> opened(new ReadOnlyStore(std::move(file)));
+    FF_TRY(const std::string partitions,
+           opened->db().scalar("SELECT count FROM ff_partition_config WHERE family = 'flow'"));
+    opened->info_.partitions.flow =
+        static_cast<std::uint16_t>(partitions.empty() ? 1 : as_int(partitions));
+    return opened;
+}
+
+Result<std::unique_ptr<ReadOnlyStore>> ReadOnlyStore::open(const std::string& text) {
+    FF_TRY(StoreFile file, open_store_file(text));
+    return open(std::move(file));
+}
+
+Result<std::vector<StateCount>> ReadOnlyStore::counts() {
+    FF_TRY(store::Statement statement,
+           db().prepare("SELECT r.lane_id, e.public_state, COUNT(*) FROM ff_exec_core e"
+                        " JOIN ff_route r ON r.route = e.route"
+                        " GROUP BY r.lane_id, e.public_state ORDER BY r.lane_id, e.public_state"));
+    std::vector<StateCount> out;
+    for (;;) {
+        FF_TRY(const bool found, statement.step());
+        if (!found) {
+            return out;
+        }
+        StateCount row;
+        row.lane_id = std::string(statement.bytes());
+        const auto state = statement.integer();
+        if (state < 0 || state >= static_cast<std::int64_t>(enum_count<PublicState>)) {
+            return ff::fail(ErrorCode::corruption,
+                            fmt::format("lane {} holds an execution of unknown state {}; see "
+                                        "ff doctor",
+                                        row.lane_id, state));
+        }
+        row.state = static_cast<PublicState>(state);
+        row.count = static_cast<std::uint64_t>(statement.integer());
+        out.push_back(std::move(row));
+    }
+}
+
+Result<void> ReadOnlyStore::read(const std::function<Result<void>(store::Reader&)>& body) {
+    FF_TRY_VOID(db().execute("BEGIN"));
+    Result<void> outcome = body(reader_);
+    // Nothing was written: how the view ends makes no difference.
+    if (auto ended = db().execute("ROLLBACK"); !ended && outcome) {
+        outcome = std::move(ended);
+    }
+    return outcome;
+}
+
+// --------------------------------------------------------------------------- the writing side
+
+std::int64_t ReadOnlyStore::next_eid(TimestampMs) {
+    FF_CHECK(false, "a read-only store numbers no rows");
+}
+std::int64_t ReadOnlyStore::next_route_id() {
+    FF_CHECK(false, "a read-only store numbers no rows");
+}
+Result<void> ReadOnlyStore::begin() { return refuse(); }
+Result<void> ReadOnlyStore::load(const core::ReadSet&, core::Snapshot&) { return refuse(); }
+Result<void> ReadOnlyStore::load(std::span<const core::Eid>, core::InputNeed, bool,
+                                 core::Snapshot&) {
+    return refuse();
+}
+Result<std::vector<core::ReadyKey>> ReadOnlyStore::scan_ready(core::RouteId,
+                                                              const std::optional<core::ReadyKey>&,
+                                                              std::size_t) {
+    return refuse();
+}
+Result<std::vector<core::TimerKey>> ReadOnlyStore::scan_due(TimestampMs, std::size_t) {
+    return refuse();
+}
+Result<std::optional<TimestampMs>> ReadOnlyStore::next_due(TimestampMs) { return refuse(); }
+Result<std::vector<core::Eid>> ReadOnlyStore::scan_bucket(core::Bucket, core::Eid, std::size_t) {
+    return refuse();
+}
+Result<std::vector<core::Eid>> ReadOnlyStore::scan_all(core::Eid, std::size_t) { return refuse(); }
+Result<std::vector<core::WorkerKey>> ReadOnlyStore::scan_dead_workers(TimestampMs, std::size_t) {
+    return refuse();
+}
+Result<std::vector<core::WorkerRow>> ReadOnlyStore::workers_of(const std::string&,
+                                                               const std::string&, TimestampMs) {
+    return refuse();
+}
+Result<std::uint64_t> ReadOnlyStore::sweep_grants(TimestampMs, std::size_t) { return refuse(); }
+Result<std::uint64_t> ReadOnlyStore::sweep_idempotency(TimestampMs, std::size_t) {
+    return refuse();
+}
+Result<std::uint64_t> ReadOnlyStore::trim_events(TimestampMs, std::size_t) { return refuse(); }
+Result<void> ReadOnlyStore::commit(core::Snapshot&, TimestampMs, DurationMs) { return refuse(); }
+Result<void> ReadOnlyStore::commit_upkeep() { return refuse(); }
+Result<void> ReadOnlyStore::make_durable() { return refuse(); }
+
+}  // namespace ff::cli

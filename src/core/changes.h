@@ -1,0 +1,54 @@
+// What a decision wants done: rows to put or delete and events to append. Plain data.
+//
+// A put carries the whole row as it should be; the store finds out which columns differ from what
+// it loaded. Order matters only between a delete and a put of the same row (the later one wins).
+#pragma once
+
+#include <vector>
+
+#include <ff/error.h>
+
+#include "core/records.h"
+
+namespace ff::core {
+
+struct Changes {
+    std::vector<Execution> put_executions;
+    std::vector<ExecutionInput> put_inputs;
+    std::vector<Attempt> put_attempts;
+    std::vector<GrantRow> put_grants;
+    std::vector<Eid> delete_grants;
+    /// Everything that belongs to the execution goes with it.
+    std::vector<Eid> delete_executions;
+    std::vector<Route> put_routes;
+    std::vector<Lane> put_lanes;
+    std::vector<IdempotencyEntry> put_idempotency;
+    std::vector<IdempotencyKey> delete_idempotency;
+    std::vector<WorkerRow> put_workers;
+    std::vector<WorkerKey> delete_workers;
+    std::vector<ExecutionEvent> events;
+    std::vector<LogEvent> log_events;
+
+    [[nodiscard]] bool empty() const {
+        return put_executions.empty() && put_inputs.empty() && put_attempts.empty() &&
+               put_grants.empty() && delete_grants.empty() && delete_executions.empty() &&
+               put_routes.empty() && put_lanes.empty() && put_idempotency.empty() &&
+               delete_idempotency.empty() && put_workers.empty() && delete_workers.empty() &&
+               events.empty() && log_events.empty();
+    }
+};
+
+/// The outcome of one command: what to tell the caller and what to write. A rejection writes
+/// nothing, with one exception: a fenced call that finds the lease past due marks it expired.
+template <class R>
+struct Decision {
+    Result<R> answer;
+    Changes changes;
+
+    Decision(Error error) : answer(std::unexpected(std::move(error))) {}  // NOLINT: rejection
+    Decision(std::unexpected<Error> error) : answer(std::move(error)) {}  // NOLINT: rejection
+    Decision(R reply, Changes c = {}) : answer(std::move(reply)), changes(std::move(c)) {}  // NOLINT
+    Decision(Result<R> a, Changes c) : answer(std::move(a)), changes(std::move(c)) {}
+};
+
+}  // namespace ff::core

@@ -1,0 +1,17 @@
+#include <ff/contracts.h>
+
+#include <type_traits>
+
+namespace ff {
+
+std::string_view operation_name(const Request& request) {
+    return std::visit(
+        [](const auto& operation) { return std::remove_cvref_t<decltype(operation)>::name; },
+        request);
+}
+
+std::string Grant::partition_key() const {
+    return PartitionKey{PartitionKey::Family::flow, execution_id.partition}.to_string();
+}
+
+}  // namespace ff

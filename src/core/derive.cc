@@ -1,0 +1,120 @@
+#include "core/derive.h"
+
+#include <algorithm>
+
+namespace ff::core {
+
+std::optional<ReadyKey> ready_key(const Execution& e) {
+    if (e.grant_expires_at) {
+        return std::nullopt;
+    }
+    const bool eligible = e.state.phase == LifecyclePhase::runnable &&
+                          (e.state.eligibility == EligibilityState::eligible_now ||
+                           e.state.eligibility == EligibilityState::blocked_by_route);
+    const bool takeover = is_reclaimable(e.state) && !e.reclaim_not_before;
+    if (!eligible && !takeover) {
+        return std::nullopt;
+    }
+    return ReadyKey{e.route, -e.priority, e.eid};
+}
+
+namespace {
+
+TimerKind timer_kind(const Execution& e) {
+    if (is_terminal(e.state)) {
+        return TimerKind::retention;
+    }
+    return e.state.ownership == OwnershipState::leased ? TimerKind::lease : TimerKind::wake;
+}
+
+void take_earlier(std::optional<TimestampMs>& due, const std::optional<TimestampMs>& candidate) {
+    if (candidate && (!due || *candidate < *due)) {
+        due = candidate;
+    }
+}
+
+}  // namespace
+
+std::optional<TimerKey> timer_key(const Execution& e) {
+    if (!e.timer_at) {
+        return std::nullopt;
+    }
+    return TimerKey{timer_kind(e), *e.timer_at, e.eid};
+}
+
+std::optional<TimestampMs> next_due(const Execution& e, DurationMs retention_default_ms) {
+    if (is_terminal(e.state)) {
+        return e.completed_at.value_or(e.last_transition_at) +
+               e.retention_ms.value_or(retention_default_ms);
+    }
+    std::optional<TimestampMs> due;
+    if (e.state.ownership == OwnershipState::leased) {
+        take_earlier(due, e.lease_expires_at);
+    }
+    take_earlier(due, e.delay_until);
+    take_earlier(due, e.execution_deadline_at);
+    take_earlier(due, e.attempt_deadline_at);
+    take_earlier(due, e.grant_expires_at);
+    take_earlier(due, e.reclaim_not_before);
+    return due;
+}
+
+void arm_timer(const std::optional<Execution>& stored, Execution& current, TimestampMs now,
+               DurationMs retention_default_ms) {
+    const auto want = next_due(current, retention_default_ms);
+    const bool same_lease = stored && stored->timer_at && want &&
+                            stored->state.ownership == OwnershipState::leased &&
+                            current.state.ownership == OwnershipState::leased &&
+                            stored->lease_epoch == current.lease_epoch;
+    if (same_lease && *stored->timer_at > now && *stored->timer_at <= *want) {
+        current.timer_at = stored->timer_at;
+        return;
+    }
+    current.timer_at = want;
+}
+
+Bucket bucket(const Execution& e) {
+    switch (e.state.phase) {
+        case LifecyclePhase::submitted:
+            return Bucket::none;
+        case LifecyclePhase::suspended:
+            return Bucket::suspended;
+        case LifecyclePhase::active:
+            return is_reclaimable(e.state) ? Bucket::reclaimable : Bucket::none;
+        case LifecyclePhase::terminal:
+            switch (e.state.outcome) {
+                case TerminalOutcome::failed:
+                    return Bucket::failed;
+                case TerminalOutcome::cancelled:
+                    return Bucket::cancelled;
+                case TerminalOutcome::expired:
+                    return Bucket::expired;
+                case TerminalOutcome::skipped:
+                    return Bucket::skipped;
+                default:
+                    return Bucket::none;
+            }
+        case LifecyclePhase::runnable:
+            switch (e.state.eligibility) {
+                case EligibilityState::not_eligible_until_time:
+                    return Bucket::delayed;
+                case EligibilityState::blocked_by_dependencies:
+                    return Bucket::waiting_children;
+                case EligibilityState::blocked_by_budget:
+                    return Bucket::blocked_by_budget;
+                case EligibilityState::blocked_by_quota:
+                    return Bucket::blocked_by_quota;
+                case EligibilityState::blocked_by_route:
+                    return Bucket::blocked_by_route;
+                case EligibilityState::blocked_by_lane_state:
+                    return Bucket::blocked_by_lane_state;
+                case EligibilityState::blocked_by_operator:
+                    return Bucket::blocked_by_operator;
+                default:
+                    return Bucket::none;
+            }
+    }
+    return Bucket::none;
+}
+
+}  // namespace ff::core

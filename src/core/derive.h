@@ -1,0 +1,56 @@
+// What follows from an execution's row alone: whether it can be claimed, when it must be looked at
+// next, and in which list of rare conditions it stands. The stores keep these as narrow side
+// tables beside the row; they are never decided on their own, so they cannot drift.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+
+#include "core/records.h"
+
+namespace ff::core {
+
+/// Place in the claim order: by route, then priority (high first), then creation.
+struct ReadyKey {
+    RouteId route = 0;
+    std::int32_t rank = 0;  ///< minus priority
+    Eid eid = 0;
+
+    auto operator<=>(const ReadyKey&) const = default;
+};
+
+/// Present iff the execution may be handed to a worker now.
+std::optional<ReadyKey> ready_key(const Execution& execution);
+
+/// Which index of due times an execution's timer stands in.
+FF_WORD_ENUM(TimerKind, lease, wake, retention)
+
+struct TimerKey {
+    TimerKind kind = TimerKind::wake;
+    TimestampMs due_at = 0;
+    Eid eid = 0;
+
+    auto operator<=>(const TimerKey&) const = default;
+};
+
+/// The timer as armed: from `timer_at` and the state. Absent when none is armed.
+std::optional<TimerKey> timer_key(const Execution& execution);
+
+/// The earliest moment at which time alone changes this execution.
+std::optional<TimestampMs> next_due(const Execution& execution, DurationMs retention_default_ms);
+
+/// Sets `current.timer_at`. A renewed lease keeps its earlier timer: when that fires it finds
+/// nothing due and is armed again, so a renewal costs no index write.
+void arm_timer(const std::optional<Execution>& stored, Execution& current, TimestampMs now,
+               DurationMs retention_default_ms);
+
+/// Lists of executions in conditions that are rare on the hot path (create, claim, complete passes
+/// through none of them). `none` means: not listed.
+FF_WORD_ENUM(Bucket, none, delayed, waiting_children, blocked_by_budget, blocked_by_quota,
+             blocked_by_route, blocked_by_lane_state, blocked_by_operator, reclaimable, suspended,
+             failed, cancelled, expired, skipped)
+
+Bucket bucket(const Execution& execution);
+
+}  // namespace ff::core

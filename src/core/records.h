@@ -1,0 +1,272 @@
+// The rows of the product as plain values. What a store keeps, what a decision sees and changes.
+//
+// An execution is kept in two rows: `Execution` holds all that changes after create and is
+// rewritten by every transition, so it is small; `ExecutionInput` holds what create wrote once.
+// The attempt that is running lives in the execution row; an `Attempt` row is written when the
+// attempt pauses or ends.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ff/contracts.h>
+#include <ff/ids.h>
+#include <ff/states.h>
+
+namespace ff::core {
+
+/// The store's own number of an execution, in creation order. Never shown to callers.
+using Eid = std::int64_t;
+/// The store's own number of a route.
+using RouteId = std::int64_t;
+
+/// What decides who may claim an execution. Interned: a lane has few distinct routes, so a claim
+/// looks only at the queues of routes it can serve.
+struct RouteKey {
+    std::string lane;
+    std::string ns;
+    std::string kind;
+    std::string capabilities;  ///< the required tokens, sorted, comma-joined
+
+    auto operator<=>(const RouteKey&) const = default;
+};
+
+struct Route {
+    RouteId id = 0;
+    RouteKey key;
+    std::vector<std::string> required;  ///< key.capabilities, split
+
+    bool operator==(const Route&) const = default;
+};
+
+struct Execution {
+    Eid eid = 0;
+    ExecutionId id;
+    RouteId route = 0;
+    std::optional<FlowId> flow_id;
+    std::int32_t priority = 0;
+    StateVector state;
+    PublicState public_state = PublicState::waiting;
+    std::optional<std::string> blocking_detail;
+
+    // The attempt: of the latest claim, running or not.
+    std::optional<std::uint32_t> current_attempt_index;
+    std::optional<AttemptId> current_attempt_id;  ///< cleared when a retry is scheduled
+    AttemptType attempt_type = AttemptType::initial;
+    std::optional<TimestampMs> attempt_started_at;
+    std::optional<TimestampMs> attempt_resumed_at;
+    DurationMs attempt_leased_ms = 0;  ///< time this attempt held leases before the current one
+    /// Where the current or the next attempt comes from: retry, reclaim or replay reason, who
+    /// asked, and the attempt before it.
+    std::optional<std::string> lineage_reason;
+    std::optional<std::string> lineage_requested_by;
+    std::optional<std::uint32_t> lineage_previous_index;
+    std::uint32_t total_attempt_count = 0;
+    std::uint32_t retry_count = 0;
+    std::uint32_t replay_count = 0;
+    std::uint32_t lease_reclaim_count = 0;
+
+    // The lease. Epoch is never cleared and never falls.
+    std::optional<LeaseId> lease_id;
+    std::uint64_t lease_epoch = 0;
+    std::optional<std::string> worker_id;
+    std::optional<std::string> worker_instance_id;
+    std::optional<TimestampMs> lease_acquired_at;
+    std::optional<TimestampMs> lease_expires_at;
+    std::optional<TimestampMs> lease_renewed_at;
+    std::optional<TimestampMs> lease_expired_at;
+    std::optional<TimestampMs> lease_revoked_at;
+    std::optional<std::string> lease_revoke_reason;
+    std::optional<TimestampMs> reclaim_not_before;  ///< set only with a reclaim grace
+    std::optional<TimestampMs> grant_expires_at;    ///< a live grant hides the row from claims
+
+    // Times that make something happen.
+    std::optional<TimestampMs> delay_until;
+    std::optional<TimestampMs> execution_deadline_at;
+    std::optional<TimestampMs> attempt_deadline_at;
+    std::optional<DurationMs> retention_ms;  ///< from the policy; the store's default when unset
+
+    std::optional<std::int32_t> progress_percent;
+    std::optional<std::string> progress_message;
+    std::optional<TimestampMs> progress_updated_at;
+    std::optional<std::string> failure_reason;
+    std::optional<std::string> failure_category;
+    std::optional<std::string> cancellation_reason;
+    std::optional<std::string> cancelled_by;
+    std::optional<TimestampMs> last_capability_mismatch_at;
+    std::optional<TimestampMs> blocked_at;
+
+    bool has_tags = false;    ///< whether events must read the tags of the input row
+    bool has_policy = false;  ///< whether a decision must read the policy of the input row
+    bool has_idempotency_key = false;
+
+    TimestampMs created_at = 0;
+    std::optional<TimestampMs> started_at;
+    std::optional<TimestampMs> completed_at;
+    TimestampMs last_transition_at = 0;
+    TimestampMs last_mutation_at = 0;
+
+    std::optional<TimestampMs> timer_at;   ///< when the armed timer fires; kept by core/derive
+    std::optional<std::int64_t> last_event_id;  ///< newest history event; kept by the store
+
+    bool operator==(const Execution&) const = default;
+};
+
+struct ExecutionInput {
+    Eid eid = 0;
+    std::string creator_identity;
+    std::string payload;
+    std::optional<std::string> payload_encoding;
+    std::optional<std::string> policy;  ///< normalised JSON
+    Tags tags;
+    std::optional<std::string> idempotency_key;
+
+    bool operator==(const ExecutionInput&) const = default;
+};
+
+/// An attempt that paused or ended. While the attempt runs, the execution row is newer.
+struct Attempt {
+    Eid eid = 0;
+    std::uint32_t attempt_index = 0;
+    AttemptId attempt_id;
+    AttemptType type = AttemptType::initial;
+    AttemptLifecycle state = AttemptLifecycle::started;
+    TimestampMs started_at = 0;
+    std::optional<TimestampMs> resumed_at;
+    std::optional<TimestampMs> suspended_at;
+    std::optional<TimestampMs> ended_at;
+    std::optional<std::string> suspension_id;
+    std::optional<LeaseId> lease_id;
+    std::uint64_t lease_epoch = 0;
+    std::optional<std::string> worker_id;
+    std::optional<std::string> worker_instance_id;
+    std::optional<std::string> failure_reason;
+    std::optional<std::string> failure_category;
+    std::optional<std::string> reason;
+    std::optional<std::string> requested_by;
+    std::optional<std::uint32_t> previous_attempt_index;
+    std::optional<TimestampMs> retry_at;  ///< when its failure scheduled a retry
+    std::optional<std::string> result;
+    std::optional<std::string> result_encoding;
+
+    bool operator==(const Attempt&) const = default;
+};
+
+/// The newest grant of an execution; live while `expires_at > now`, kept a minute longer so that
+/// its holder hears that it expired.
+struct GrantRow {
+    Eid eid = 0;
+    GrantId grant_id;
+    GrantKind kind = GrantKind::claim;
+    std::string worker_id;
+    std::string worker_instance_id;
+    std::string lane;
+    std::string worker_capabilities;  ///< comma-joined
+    std::optional<std::string> capability_hash;
+    std::optional<std::string> route_snapshot_json;
+    std::optional<std::string> admission_summary;
+    DurationMs grant_ttl_ms = 0;
+    TimestampMs issued_at = 0;
+    TimestampMs expires_at = 0;
+
+    bool operator==(const GrantRow&) const = default;
+};
+
+struct Lane {
+    std::string name;
+    LaneState state = LaneState::active;
+    TimestampMs registered_at = 0;
+
+    bool operator==(const Lane&) const = default;
+};
+
+struct IdempotencyKey {
+    std::string ns;
+    std::string key;
+
+    auto operator<=>(const IdempotencyKey&) const = default;
+};
+
+struct IdempotencyEntry {
+    IdempotencyKey key;
+    ExecutionId execution_id;
+    TimestampMs expires_at = 0;
+
+    bool operator==(const IdempotencyEntry&) const = default;
+};
+
+struct WorkerKey {
+    std::string ns;
+    std::string worker_instance_id;
+
+    auto operator<=>(const WorkerKey&) const = default;
+};
+
+struct WorkerRow {
+    WorkerKey key;
+    std::string worker_id;
+    std::vector<std::string> lanes;         ///< sorted
+    std::vector<std::string> capabilities;  ///< sorted
+    DurationMs liveness_ttl_ms = 0;
+    TimestampMs registered_at = 0;
+    TimestampMs last_heartbeat = 0;
+
+    bool operator==(const WorkerRow&) const = default;
+    [[nodiscard]] TimestampMs expires_at() const { return last_heartbeat + liveness_ttl_ms; }
+    [[nodiscard]] bool live(TimestampMs now) const { return expires_at() > now; }
+};
+
+// ------------------------------------------------------------------------------------- events
+
+/// `none` marks a completion that ended no lease.
+FF_WORD_ENUM(LeaseEventType, none, acquired, renewed, expired, reclaimed, revoked, released,
+             replay_initiated)
+
+/// One row serves two families: lease history, and (when `outcome` is set) completion. The end of
+/// an execution releases its lease in the same row.
+struct ExecutionEvent {
+    std::int64_t event_id = 0;  ///< given by the store at commit
+    std::optional<std::int64_t> previous_event_id;  ///< the execution's history as a chain
+    Eid eid = 0;
+    ExecutionId execution_id;
+    RouteId route = 0;
+    std::optional<FlowId> flow_id;
+    TimestampMs at = 0;
+    LeaseEventType type = LeaseEventType::none;
+    std::optional<TerminalOutcome> outcome;
+    std::optional<LeaseId> lease_id;
+    std::uint64_t lease_epoch = 0;
+    std::optional<std::uint32_t> attempt_index;
+    std::optional<AttemptId> attempt_id;
+    std::optional<std::string> worker_id;
+    std::optional<std::string> worker_instance_id;
+    std::optional<TimestampMs> expires_at;
+    std::optional<LeaseId> old_lease_id;  ///< reclaimed: the lease that was lost
+    std::optional<std::string> reason;
+    std::optional<std::string> revoked_by;
+    std::optional<std::string> tags;  ///< JSON snapshot; absent when there are none
+
+    bool operator==(const ExecutionEvent&) const = default;
+};
+
+FF_WORD_ENUM(LogFamily, signal_delivery, instance_tags, operator_, workers)
+
+/// Events of the families that are rare enough to carry their payload as JSON.
+struct LogEvent {
+    std::int64_t event_id = 0;  ///< given by the store at commit
+    LogFamily family = LogFamily::operator_;
+    std::string type;
+    TimestampMs at = 0;
+    std::optional<Eid> eid;
+    std::optional<ExecutionId> execution_id;
+    std::optional<FlowId> flow_id;
+    std::optional<std::string> ns;
+    std::optional<std::string> tags;  ///< JSON snapshot
+    std::string payload;              ///< JSON object
+
+    bool operator==(const LogEvent&) const = default;
+};
+
+}  // namespace ff::core

@@ -1,0 +1,253 @@
+#include "engine/batch.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "core/decide.h"
+
+namespace ff::engine {
+
+namespace {
+
+constexpr DurationMs failing_retry_ms = 60'000;
+/// While some rows fail, due times are asked for this often instead of being known exactly.
+constexpr DurationMs failing_poll_ms = 1'000;
+
+template <class C>
+constexpr bool is_claim = std::is_same_v<C, Claim> || std::is_same_v<C, ClaimForWorker>;
+
+void reads_of(const Command& command, core::ReadSet& set) {
+    std::visit(
+        [&set]<class C>(const C& c) {
+            if constexpr (std::is_same_v<C, std::unique_ptr<core::PreparedCreate>>) {
+                core::reads(*c, set);
+            } else if constexpr (!is_claim<C> && !std::is_same_v<C, RunScanner>) {
+                core::reads(c, set);
+            }
+        },
+        command);
+}
+
+}  // namespace
+
+Batch::Batch(store::Store& store, const core::Settings& settings, IdSource& ids,
+             std::size_t waiting_claims_max, WarnFn warn)
+    : store_(store),
+      settings_(settings),
+      warn_(std::move(warn)),
+      snapshot_(store.routes()),
+      ctx_{0, ids, store, policies_, settings},
+      ready_(store),
+      desk_(store, ready_, waiting_claims_max, warn_) {}
+
+void Batch::apply(core::Changes changes) {
+    const auto moved = [this](const core::Execution* before, const core::Execution* after) {
+        const auto from = before != nullptr ? core::ready_key(*before) : std::nullopt;
+        const auto to = after != nullptr ? core::ready_key(*after) : std::nullopt;
+        if (from == to) {
+            return;
+        }
+        if (from) {
+            ready_.erase(*from);
+        }
+        if (to) {
+            ready_.insert(*to);
+        }
+    };
+    for (const core::Execution& row : changes.put_executions) {
+        const core::ExecutionCell* cell = snapshot_.find_cell(row.id);
+        moved(cell != nullptr ? cell->execution.get() : nullptr, &row);
+    }
+    for (core::Eid eid : changes.delete_executions) {
+        moved(snapshot_.find_cell(eid)->execution.get(), nullptr);
+    }
+    snapshot_.apply(std::move(changes));
+}
+
+Result<void> Batch::handle_due(Run& run, std::size_t due_max) {
+    if (due_max == 0 || !next_due_ || *next_due_ > ctx_.now) {
+        return {};
+    }
+    std::erase_if(failing_, [this](const auto& entry) { return entry.second <= ctx_.now; });
+    const std::size_t limit = due_max + failing_.size();
+    FF_TRY(auto keys, store_.scan_due(ctx_.now, limit));
+    const bool all = keys.size() < limit;
+    std::erase_if(keys, [this](const auto& key) { return failing_.contains(key.eid); });
+    std::vector<core::Eid> eids;
+    eids.reserve(keys.size());
+    for (const auto& key : keys) {
+        eids.push_back(key.eid);
+    }
+    FF_TRY_VOID(store_.load(eids, core::InputNeed::if_tagged_or_policy, true, snapshot_));
+    for (core::Eid eid : eids) {
+        const core::ExecutionCell* cell = snapshot_.find_cell(eid);
+        if (cell == nullptr) {
+            warn_("timer of execution " + std::to_string(eid) + " that does not exist");
+            failing_[eid] = ctx_.now + failing_retry_ms;
+            continue;
+        }
+        auto decision = core::decide(snapshot_, core::HandleDue{cell->id}, ctx_);
+        if (!decision.answer) {
+            warn_("due work of " + cell->id.to_string() + ": " + decision.answer.error().message());
+            failing_[eid] = ctx_.now + failing_retry_ms;
+            continue;
+        }
+        apply(std::move(decision.changes));
+        run.due_handled += *decision.answer ? 1 : 0;
+    }
+    if (all) {
+        // What this batch arms itself is added after the commit.
+        FF_TRY(next_due_, store_.next_due(ctx_.now));
+        if (!failing_.empty()) {
+            next_due_ = std::min(next_due_.value_or(ctx_.now + failing_poll_ms),
+                                 ctx_.now + failing_poll_ms);
+        }
+    }
+    return {};
+}
+
+Result<void> Batch::decide_all(std::vector<Pending>& commands, Run& run) {
+    core::ReadSet set;
+    for (const Pending& pending : commands) {
+        reads_of(pending.command, set);
+    }
+    FF_TRY_VOID(store_.load(set, snapshot_));
+    std::vector<Pending> claims;
+    for (Pending& pending : commands) {
+        if (takes_any(pending.command)) {
+            claims.push_back(std::move(pending));
+            continue;
+        }
+        Response response = std::visit(
+            [this]<class C>(const C& c) -> Response {
+                if constexpr (std::is_same_v<C, std::unique_ptr<core::PreparedCreate>>) {
+                    return settle(core::decide(snapshot_, *c, ctx_));
+                } else if constexpr (is_claim<C> || std::is_same_v<C, RunScanner>) {
+                    return ff::fail(ErrorCode::internal, "not a command of a batch");
+                } else {
+                    return settle(core::decide(snapshot_, c, ctx_));
+                }
+            },
+            pending.command);
+        run.outcomes.push_back({std::move(pending), std::move(response)});
+    }
+    commands = std::move(claims);
+    return {};
+}
+
+Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_t due_max) {
+    Run run;
+    run.outcomes.reserve(commands.size());
+    ctx_.now = now;
+    if (auto begun = store_.begin(); !begun) {
+        for (Pending& pending : commands) {
+            run.outcomes.push_back({std::move(pending), Response(Done{})});
+        }
+        run.failure = std::move(begun).error();
+        return run;
+    }
+    Result<void> ok = handle_due(run, due_max);
+    if (ok) {
+        ok = decide_all(commands, run);
+    }
+    // From here `commands` holds the claims only.
+    if (ok) {
+        ok = desk_.serve(std::exchange(commands, {}), snapshot_, ctx_,
+                         [this](core::Changes changes) { apply(std::move(changes)); },
+                         run.outcomes);
+    }
+    for (Pending& pending : commands) {
+        run.outcomes.push_back({std::move(pending), Response(Done{})});
+    }
+    if (!ok) {
+        store_.rollback();
+        fail(run, std::move(ok).error());
+        return run;
+    }
+    if (auto committed = commit(run); !committed) {
+        fail(run, std::move(committed).error());
+    }
+    return run;
+}
+
+bool Batch::anything_to_write() const {
+    const auto dirty = [](const auto& map) {
+        return std::ranges::any_of(map, [](const auto& entry) { return entry.second.dirty; });
+    };
+    return !snapshot_.events.empty() || !snapshot_.log_events.empty() ||
+           !snapshot_.new_routes.empty() ||
+           std::ranges::any_of(snapshot_.cells,
+                               [](const core::ExecutionCell& cell) {
+                                   return cell.execution.dirty || cell.input.dirty ||
+                                          cell.grant.dirty;
+                               }) ||
+           dirty(snapshot_.lanes) || dirty(snapshot_.idempotency_entries) ||
+           dirty(snapshot_.workers);
+}
+
+Result<void> Batch::commit(Run& run) {
+    if (!anything_to_write()) {
+        store_.rollback();
+        snapshot_.clear();
+        ready_.committed();
+        return {};
+    }
+    FF_TRY_VOID(store_.commit(snapshot_, ctx_.now, settings_.retention_ms));
+    run.wrote = true;
+    unsynced_ = true;
+    after_commit();
+    return {};
+}
+
+void Batch::after_commit() {
+    for (const core::ExecutionCell& cell : snapshot_.cells) {
+        if (cell.execution.dirty && cell.execution.current && cell.execution.current->timer_at) {
+            const TimestampMs at = *cell.execution.current->timer_at;
+            next_due_ = next_due_ ? std::min(*next_due_, at) : at;
+        }
+    }
+    snapshot_.clear();
+    ready_.committed();
+}
+
+void Batch::fail(Run& run, Error error) {
+    snapshot_.clear();
+    ready_.forget_all();
+    desk_.recheck_all();
+    next_due_ = ctx_.now;  // whatever was known may have been undone: look again
+    run.failure = std::move(error);
+}
+
+Result<void> Batch::run_internal(TimestampMs now, const std::function<Result<void>()>& body) {
+    ctx_.now = now;
+    FF_TRY_VOID(store_.begin());
+    Run run;
+    if (auto ok = body(); !ok) {
+        store_.rollback();
+        fail(run, ok.error());
+        return ok;
+    }
+    auto committed = commit(run);
+    if (!committed) {
+        fail(run, committed.error());
+        return committed;
+    }
+    // What it made ready is offered in the next batch.
+    desk_.recheck_all();
+    return {};
+}
+
+Result<void> Batch::refresh_next_due() {
+    FF_TRY_VOID(store_.begin());
+    auto due = store_.next_due(std::numeric_limits<TimestampMs>::min());
+    store_.rollback();
+    FF_TRY(next_due_, std::move(due));
+    if (!failing_.empty() && next_due_) {
+        next_due_ = std::max(*next_due_, ctx_.now + failing_poll_ms);
+    }
+    return {};
+}
+
+}  // namespace ff::engine

@@ -1,0 +1,113 @@
+// The heart: a set of commands becomes one transaction.
+//
+//   begin -> load what the commands need -> decide each in order -> serve claims -> commit
+//
+// A rejected command writes nothing and does not disturb the others. If the transaction fails,
+// nothing happened; run() gives the commands back and the caller runs them one by one.
+// Writer thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/context.h"
+#include "core/snapshot.h"
+#include "engine/claim_desk.h"
+#include "engine/command.h"
+#include "engine/ready_index.h"
+#include "store/store.h"
+
+namespace ff::engine {
+
+class Batch {
+  public:
+    using WarnFn = std::function<void(std::string_view)>;
+
+    Batch(store::Store& store, const core::Settings& settings, IdSource& ids,
+          std::size_t waiting_claims_max, WarnFn warn);
+
+    struct Run {
+        std::vector<Outcome> outcomes;  ///< answered, or to be run again when `failure` is set
+        std::optional<Error> failure;   ///< the transaction failed and nothing happened
+        bool wrote = false;
+        std::size_t due_handled = 0;
+    };
+    /// One transaction for all of them, with up to `due_max` due timers.
+    Run run(std::vector<Pending> commands, TimestampMs now, std::size_t due_max);
+
+    /// One transaction for a job of the engine's own. The body decides through decide_one().
+    Result<void> run_internal(TimestampMs now, const std::function<Result<void>()>& body);
+    /// Inside run_internal: loads what the command reads, decides it, keeps its changes.
+    template <class C>
+    auto decide_one(const C& command) -> Result<decltype(core::decide(
+                                          std::declval<const core::Snapshot&>(), command,
+                                          std::declval<const core::Context&>()))>;
+
+    /// Inside run_internal: keeps changes that were decided elsewhere.
+    void keep(core::Changes changes) { apply(std::move(changes)); }
+
+    /// The earliest moment at which a timer is due, as far as known.
+    [[nodiscard]] std::optional<TimestampMs> next_due() const { return next_due_; }
+    /// Asks the store again (after open, and now and then as a safety net).
+    Result<void> refresh_next_due();
+
+    /// Has anything been committed since the last call that nobody waits for yet?
+    bool take_unsynced() { return std::exchange(unsynced_, false); }
+    /// A commit was made on the store directly.
+    void note_commit() { unsynced_ = true; }
+
+    ClaimDesk& claims() { return desk_; }
+    store::Store& store() { return store_; }
+    core::Snapshot& snapshot() { return snapshot_; }
+
+  private:
+    Result<void> decide_all(std::vector<Pending>& commands, Run& run);
+    Result<void> handle_due(Run& run, std::size_t due_max);
+    void apply(core::Changes changes);
+    /// Keeps a decision's changes; its answer as a response.
+    template <class R>
+    Response settle(core::Decision<R> decision) {
+        apply(std::move(decision.changes));
+        if (!decision.answer) {
+            return std::unexpected(std::move(decision.answer).error());
+        }
+        return Reply(std::move(*decision.answer));
+    }
+    Result<void> commit(Run& run);
+    void after_commit();
+    void fail(Run& run, Error error);
+    [[nodiscard]] bool anything_to_write() const;
+
+    store::Store& store_;
+    const core::Settings& settings_;
+    WarnFn warn_;
+    core::PolicyCache policies_;
+    core::Snapshot snapshot_;
+    core::Context ctx_;
+    ReadyIndex ready_;
+    ClaimDesk desk_;
+    std::optional<TimestampMs> next_due_;
+    bool unsynced_ = false;
+    /// Rows whose due work failed, and when to try again: they must not hold up the others.
+    std::unordered_map<core::Eid, TimestampMs> failing_;
+};
+
+template <class C>
+auto Batch::decide_one(const C& command)
+    -> Result<decltype(core::decide(std::declval<const core::Snapshot&>(), command,
+                                    std::declval<const core::Context&>()))> {
+    core::ReadSet set;
+    core::reads(command, set);
+    FF_TRY_VOID(store_.load(set, snapshot_));
+    auto decision = core::decide(snapshot_, command, ctx_);
+    apply(std::move(decision.changes));
+    decision.changes = {};
+    return decision;
+}
+
+}  // namespace ff::engine

@@ -1,0 +1,224 @@
+#include "engine/claim_desk.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+namespace ff::engine {
+
+namespace {
+
+/// Reading ahead further than this gains nothing.
+constexpr std::size_t demand_counted_max = 256;
+
+Demand demand_of(const Command& command) {
+    if (const auto* claim = std::get_if<Claim>(&command)) {
+        return {claim->lanes, claim->capabilities, claim->ns, claim->kinds};
+    }
+    const auto& grant = std::get<ClaimForWorker>(command);
+    return {{grant.lane_id}, grant.capabilities, grant.ns, {}};
+}
+
+std::size_t wanted(const Pending& claim) {
+    const auto* direct = std::get_if<Claim>(&claim.command);
+    return direct != nullptr ? direct->max_tasks : 1;
+}
+
+Response nothing(const Pending& claim) {
+    return std::holds_alternative<Claim>(claim.command) ? Response(ClaimResult{})
+                                                        : Response(ClaimForWorkerResult{});
+}
+
+}  // namespace
+
+Result<void> ClaimDesk::serve(std::vector<Pending> claims, core::Snapshot& snapshot,
+                              const core::Context& ctx, const ApplyFn& apply,
+                              std::vector<Outcome>& outcomes) {
+    for (const core::Route& route : snapshot.new_routes) {
+        ready_.add_route(route);
+    }
+    turn_ = ready_.take_touched();
+    for (Pending& claim : claims) {
+        enqueue(std::move(claim), outcomes, ctx.now);
+    }
+    if (std::exchange(recheck_all_, false)) {
+        for (auto& [key, desk] : desks_) {
+            turn_.push_back(key);
+        }
+    }
+    std::ranges::sort(turn_);
+    turn_.erase(std::ranges::unique(turn_).begin(), turn_.end());
+    for (ReadyIndex::Group* key : turn_) {
+        if (auto it = desks_.find(key); it != desks_.end()) {
+            FF_TRY_VOID(serve_desk(it->second, snapshot, ctx, apply, outcomes));
+            if (it->second.queue.empty()) {
+                desks_.erase(it);
+            }
+        }
+    }
+    ready_.take_touched();  // what serving itself touched has been seen
+    expire(ctx.now, outcomes);
+    return {};
+}
+
+void ClaimDesk::enqueue(Pending claim, std::vector<Outcome>& outcomes, TimestampMs now) {
+    const auto* direct = std::get_if<Claim>(&claim.command);
+    if (!claim.deadline) {
+        claim.deadline = now + (direct != nullptr ? direct->max_wait_ms : 0);
+    }
+    if (deadlines_.size() >= waiting_max_) {
+        outcomes.push_back({std::move(claim), ff::fail(ErrorCode::too_many_waiters,
+                                                       "at most " + std::to_string(waiting_max_) +
+                                                           " claims may wait at once")});
+        return;
+    }
+    auto group = ready_.group(demand_of(claim.command));
+    turn_.push_back(group.get());
+    Desk& desk = desks_[group.get()];
+    desk.group = std::move(group);
+    const TimestampMs deadline = *claim.deadline;
+    desk.queue.push_back({std::move(claim), deadlines_.end()});
+    auto place = std::prev(desk.queue.end());
+    place->deadline = deadlines_.emplace(deadline, Place{&desk, place});
+}
+
+void ClaimDesk::answer(Desk& desk, std::list<Waiting>::iterator claim, Response response,
+                       std::vector<Outcome>& outcomes) {
+    deadlines_.erase(claim->deadline);
+    outcomes.push_back({std::move(claim->pending), std::move(response)});
+    desk.queue.erase(claim);
+}
+
+Result<void> ClaimDesk::serve_desk(Desk& desk, core::Snapshot& snapshot, const core::Context& ctx,
+                                   const ApplyFn& apply, std::vector<Outcome>& outcomes) {
+    std::size_t demand = 0;
+    for (auto it = desk.queue.begin(); it != desk.queue.end() && demand < demand_counted_max;
+         ++it) {
+        demand += wanted(it->pending);
+    }
+    core::ReadSet lanes;
+    lanes.lanes = desk.group->demand.lanes;
+    FF_TRY_VOID(store_.load(lanes, snapshot));
+    while (!desk.queue.empty()) {
+        auto claim = desk.queue.begin();
+        FF_TRY(auto response,
+               serve_one(*desk.group, claim->pending, demand, snapshot, ctx, apply));
+        if (!response) {
+            break;  // nothing for the first, hence nothing for those who ask for the same
+        }
+        demand -= std::min(demand, wanted(claim->pending));
+        answer(desk, claim, std::move(*response), outcomes);
+    }
+    return {};
+}
+
+Result<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group,
+                                                     const Pending& claim, std::size_t demand,
+                                                     core::Snapshot& snapshot,
+                                                     const core::Context& ctx,
+                                                     const ApplyFn& apply) {
+    const auto* direct = std::get_if<Claim>(&claim.command);
+    ClaimResult result;
+    for (;;) {
+        FF_TRY(const core::Execution* candidate, next_candidate(group, snapshot, demand));
+        if (candidate == nullptr) {
+            break;
+        }
+        const core::ReadyKey key = *core::ready_key(*candidate);
+        const auto refused = [&](const Error& error) {
+            // A row that cannot be handed out must not stand in the way of those behind it.
+            warn_("claim passes over " + candidate->id.to_string() + ": " + error.message());
+            ready_.erase(key);
+        };
+        if (direct != nullptr) {
+            const core::Lessee lessee{direct->worker_id,
+                                      direct->worker_instance_id,
+                                      snapshot.route(candidate->route).key.lane,
+                                      direct->lease_ttl_ms,
+                                      std::nullopt,
+                                      std::nullopt};
+            auto decision = core::decide_take(snapshot, *candidate, lessee, ctx);
+            if (!decision.answer) {
+                refused(decision.answer.error());
+                continue;
+            }
+            apply(std::move(decision.changes));
+            if (*decision.answer) {
+                result.tasks.push_back(std::move(**decision.answer));
+                if (result.tasks.size() >= direct->max_tasks) {
+                    break;
+                }
+            }
+        } else {
+            const auto& args = std::get<ClaimForWorker>(claim.command);
+            auto decision = core::decide_grant(snapshot, *candidate, args, ctx);
+            if (!decision.answer) {
+                refused(decision.answer.error());
+                continue;
+            }
+            apply(std::move(decision.changes));
+            if (*decision.answer) {
+                return Response(ClaimForWorkerResult{std::move(**decision.answer)});
+            }
+        }
+    }
+    if (result.tasks.empty()) {
+        return std::nullopt;
+    }
+    return Response(std::move(result));
+}
+
+Result<const core::Execution*> ClaimDesk::next_candidate(ReadyIndex::Group& group,
+                                                         core::Snapshot& snapshot,
+                                                         std::size_t demand) {
+    const auto& lanes = group.demand.lanes;
+    const std::size_t start = lanes.size() > 1 ? rotation_++ % lanes.size() : 0;
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+        const std::size_t index = (start + i) % lanes.size();
+        const core::Lane* lane = snapshot.lane(lanes[index]);
+        if (lane != nullptr &&
+            (lane->state == LaneState::paused || lane->state == LaneState::disabled)) {
+            continue;
+        }
+        for (;;) {
+            FF_TRY(const auto key, ready_.front(group, index, demand));
+            if (!key) {
+                break;
+            }
+            const core::Eid eid = key->eid;
+            FF_TRY_VOID(store_.load({&eid, 1}, core::InputNeed::always, false, snapshot));
+            core::ExecutionCell* cell = snapshot.find_cell(eid);
+            if (cell != nullptr && cell->execution.current &&
+                core::ready_key(*cell->execution.current) == key) {
+                return &*cell->execution.current;
+            }
+            warn_("ready entry " + std::to_string(eid) + " has no execution that is ready");
+            ready_.erase(*key);
+        }
+    }
+    return nullptr;
+}
+
+void ClaimDesk::expire(TimestampMs now, std::vector<Outcome>& outcomes) {
+    while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+        const auto [desk, claim] = deadlines_.begin()->second;
+        answer(*desk, claim, nothing(claim->pending), outcomes);
+        if (desk->queue.empty()) {
+            desks_.erase(desk->group.get());
+        }
+    }
+}
+
+void ClaimDesk::release_all(std::vector<Outcome>& outcomes) {
+    expire(std::numeric_limits<TimestampMs>::max(), outcomes);
+}
+
+std::optional<TimestampMs> ClaimDesk::next_deadline() const {
+    if (deadlines_.empty()) {
+        return std::nullopt;
+    }
+    return deadlines_.begin()->first;
+}
+
+}  // namespace ff::engine

@@ -1,0 +1,94 @@
+// Where claims are served: those that came with this batch, and those that have been waiting.
+//
+// A claim that finds nothing and may wait is kept here until a batch makes something ready for it
+// or its time is over; it is matched in the very transaction that makes the work ready. Claims that
+// ask for the same are served in the order they came. Writer thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/context.h"
+#include "engine/command.h"
+#include "engine/ready_index.h"
+
+namespace ff::engine {
+
+class ClaimDesk {
+  public:
+    /// How a decision's changes reach the batch.
+    using ApplyFn = std::function<void(core::Changes)>;
+    using WarnFn = std::function<void(std::string_view)>;
+
+    ClaimDesk(store::Store& store, ReadyIndex& ready, std::size_t waiting_max, WarnFn warn)
+        : store_(store), ready_(ready), waiting_max_(waiting_max), warn_(std::move(warn)) {}
+
+    /// Serves `claims` and every waiting claim for which something became ready. Those that got an
+    /// answer go to `outcomes`, the others wait on. An error is the store's: the batch must fail.
+    Result<void> serve(std::vector<Pending> claims, core::Snapshot& snapshot,
+                       const core::Context& ctx, const ApplyFn& apply,
+                       std::vector<Outcome>& outcomes);
+
+    /// Look at every waiting claim in the next serve(), whatever became ready.
+    void recheck_all() { recheck_all_ = true; }
+    /// Is there a waiting claim that the next serve() must look at?
+    [[nodiscard]] bool must_serve() const { return recheck_all_ && !desks_.empty(); }
+
+    /// Gives waiting claims whose time is over their answer: nothing.
+    void expire(TimestampMs now, std::vector<Outcome>& outcomes);
+    /// The same for all (shutdown).
+    void release_all(std::vector<Outcome>& outcomes);
+    /// When the next waiting claim's time is over.
+    [[nodiscard]] std::optional<TimestampMs> next_deadline() const;
+    [[nodiscard]] std::size_t waiting() const { return deadlines_.size(); }
+
+  private:
+    struct Waiting;
+    /// Waiting claims of one group in order of arrival.
+    struct Desk {
+        std::shared_ptr<ReadyIndex::Group> group;
+        std::list<Waiting> queue;
+    };
+    struct Place {
+        Desk* desk;
+        std::list<Waiting>::iterator claim;
+    };
+    using Deadlines = std::multimap<TimestampMs, Place>;
+    struct Waiting {
+        Pending pending;
+        Deadlines::iterator deadline;
+    };
+
+    Result<void> serve_desk(Desk& desk, core::Snapshot& snapshot, const core::Context& ctx,
+                            const ApplyFn& apply, std::vector<Outcome>& outcomes);
+    /// The answer, or nothing when there is no work for it.
+    Result<std::optional<Response>> serve_one(ReadyIndex::Group& group, const Pending& claim,
+                                              std::size_t demand, core::Snapshot& snapshot,
+                                              const core::Context& ctx, const ApplyFn& apply);
+    /// The next candidate over the group's active lanes, loaded with its input.
+    Result<const core::Execution*> next_candidate(ReadyIndex::Group& group,
+                                                  core::Snapshot& snapshot, std::size_t demand);
+    void enqueue(Pending claim, std::vector<Outcome>& outcomes, TimestampMs now);
+    /// Takes a claim out of its queue with its answer.
+    void answer(Desk& desk, std::list<Waiting>::iterator claim, Response response,
+                std::vector<Outcome>& outcomes);
+
+    store::Store& store_;
+    ReadyIndex& ready_;
+    const std::size_t waiting_max_;
+    WarnFn warn_;
+    std::unordered_map<ReadyIndex::Group*, Desk> desks_;  ///< with at least one waiting claim
+    Deadlines deadlines_;
+    std::vector<ReadyIndex::Group*> turn_;  ///< whom this serve() looks at
+    std::uint64_t rotation_ = 0;
+    bool recheck_all_ = false;
+};
+
+}  // namespace ff::engine

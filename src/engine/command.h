@@ -1,0 +1,50 @@
+// What waits for the writer: a checked command and where its answer goes.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <variant>
+
+#include <ff/engine.h>
+
+#include "core/decide.h"
+
+namespace ff::engine {
+
+/// Everything the writer can be asked to do. A create is prepared by its caller and is large, so it
+/// travels by pointer.
+using Command =
+    std::variant<std::unique_ptr<core::PreparedCreate>, Claim, ClaimForWorker, IssueClaimGrant,
+                 ClaimExecution, ClaimResumedExecution, IssueGrantAndClaim, IssueReclaimGrant,
+                 ReclaimExecution, Renew, Progress, Complete, Fail, CancelExecution, Delay,
+                 WaitChildren, Release, MarkLeaseExpiredIfDue, RevokeLease, ChangePriority,
+                 ReplayExecution, BlockExecution, UnblockExecution, SetExecutionTags,
+                 RemoveExecutionTag, SetLaneState, RegisterWorker, HeartbeatWorker, MarkWorkerDead,
+                 RunScanner>;
+
+using DoneFn = Engine::DoneFn;
+
+/// A command with the call that wants its answer.
+struct Pending {
+    Command command;
+    DoneFn done;
+    std::size_t bytes = 0;
+    std::optional<TimestampMs> deadline;  ///< of a claim that may wait; set when it is first seen
+};
+
+/// A command and its answer, which may be given once the batch is durable.
+struct Outcome {
+    Pending pending;
+    Response response;
+};
+
+/// Commands that take the best execution there is, rather than a named one. They run after the
+/// others of their batch, so that they see what these made ready.
+inline bool takes_any(const Command& command) {
+    return std::holds_alternative<Claim>(command) ||
+           std::holds_alternative<ClaimForWorker>(command);
+}
+
+}  // namespace ff::engine

@@ -1,0 +1,227 @@
+#include "engine/embedded_engine.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <type_traits>
+#include <utility>
+
+#include "engine/reads.h"
+
+namespace ff::engine {
+
+namespace {
+
+/// Ids for creates are minted on callers' threads, each from its own source.
+IdSource& thread_ids() {
+    thread_local SystemIdSource ids;
+    return ids;
+}
+
+template <class Op>
+constexpr bool is_read = requires(const Op& op, const ReadContext& c) { answer(op, c); };
+
+bool is_read_request(const Request& request) {
+    return std::visit([]<class Op>(const Op&) { return is_read<Op>; }, request);
+}
+
+std::size_t bytes_of(const Request& request) {
+    if (const auto* create = std::get_if<CreateExecution>(&request)) {
+        return 512 + create->input_payload.size() + (create->policy ? create->policy->size() : 0);
+    }
+    if (const auto* complete = std::get_if<Complete>(&request)) {
+        return 256 + (complete->result_payload ? complete->result_payload->size() : 0);
+    }
+    return 256;
+}
+
+void warn_to_stderr(std::string_view text) {
+    std::fprintf(stderr, "flowfabric: warning: %.*s\n", static_cast<int>(text.size()), text.data());
+}
+
+}  // namespace
+
+EmbeddedEngine::EmbeddedEngine(std::unique_ptr<store::Store> store, EngineOptions options)
+    : options_(std::move(options)),
+      clock_(options_.clock ? options_.clock : std::make_shared<SystemClock>()),
+      ids_(options_.ids ? options_.ids : std::make_shared<SystemIdSource>()),
+      store_(std::move(store)) {
+    if (!options_.warn) {
+        options_.warn = warn_to_stderr;
+    }
+    settings_.backend = store_->info().backend;
+    settings_.partitions = store_->info().partitions;
+    settings_.reclaim_grace_ms = options_.reclaim_grace_ms;
+    settings_.retention_ms = options_.retention_ms;
+}
+
+Result<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::start(std::unique_ptr<store::Store> store,
+                                                              EngineOptions options) {
+    std::shared_ptr<EmbeddedEngine> engine(
+        new EmbeddedEngine(std::move(store), std::move(options)));
+    EmbeddedEngine& e = *engine;
+    e.writer_ = std::make_unique<Writer>(*e.store_, e.settings_, e.options_, *e.clock_, *e.ids_,
+                                         e.options_.warn);
+    e.clock_token_ = e.clock_->subscribe([writer = e.writer_.get()] { writer->wake(); });
+    const int readers = std::max(1, e.options_.pool_size - 1);
+    for (int i = 0; i < readers; ++i) {
+        e.readers_.emplace_back([&e] { e.run_reads(); });
+    }
+    FF_TRY_VOID(e.register_lanes());
+    return engine;
+}
+
+Result<void> EmbeddedEngine::register_lanes() {
+    FF_TRY(const LanePage known, run(ListLanes{std::nullopt, 100'000}));
+    for (const std::string& lane : options_.lanes) {
+        const bool there = std::ranges::any_of(
+            known.lanes, [&](const LaneInfo& info) { return info.lane_id == lane; });
+        if (!there) {
+            FF_TRY_VOID(run(SetLaneState{lane, LaneState::active}));
+        }
+    }
+    return {};
+}
+
+EmbeddedEngine::~EmbeddedEngine() { stop(); }
+
+void EmbeddedEngine::stop() {
+    std::call_once(stopped_, [this] {
+        clock_->unsubscribe(clock_token_);
+        writer_->stop();
+        {
+            std::lock_guard lock(reads_mutex_);
+            stopping_ = true;
+        }
+        reads_arrived_.notify_all();
+        for (std::thread& reader : readers_) {
+            reader.join();
+        }
+    });
+}
+
+Result<Command> EmbeddedEngine::prepare(Request request) {
+    return std::visit(
+        [this]<class Op>(Op&& op) -> Result<Command> {
+            using T = std::remove_cvref_t<Op>;
+            if constexpr (is_read<T>) {
+                return ff::fail(ErrorCode::internal, "a read is not a command");
+            } else if constexpr (std::is_same_v<T, CreateExecution>) {
+                IdSource& ids = options_.ids ? *ids_ : thread_ids();
+                FF_TRY(core::PreparedCreate prepared,
+                       core::prepare(std::move(op), settings_, ids, clock_->now()));
+                return Command(std::make_unique<core::PreparedCreate>(std::move(prepared)));
+            } else {
+                T args = std::move(op);
+                FF_TRY_VOID(core::validate(args));
+                return Command(std::move(args));
+            }
+        },
+        std::move(request));
+}
+
+void EmbeddedEngine::call(Request request, DoneFn done) {
+    if (is_read_request(request)) {
+        read_later(std::move(request), std::move(done));
+        return;
+    }
+    const std::size_t bytes = bytes_of(request);
+    auto command = prepare(std::move(request));
+    if (!command) {
+        done(std::unexpected(std::move(command).error()));
+        return;
+    }
+    writer_->submit(Pending{std::move(*command), std::move(done), bytes, std::nullopt});
+}
+
+void EmbeddedEngine::call_many(std::vector<Request> requests,
+                               std::move_only_function<void(std::vector<Response>)> done) {
+    struct Gathering {
+        std::vector<Response> responses;
+        std::atomic<std::size_t> missing;
+        std::move_only_function<void(std::vector<Response>)> done;
+    };
+    if (requests.empty()) {
+        done({});
+        return;
+    }
+    auto gathering = std::make_shared<Gathering>();
+    gathering->responses.resize(requests.size(), Response(Done{}));
+    gathering->missing = requests.size();
+    gathering->done = std::move(done);
+    const auto settle = [gathering](std::size_t index) {
+        return [gathering, index](Response response) {
+            gathering->responses[index] = std::move(response);
+            if (gathering->missing.fetch_sub(1) == 1) {
+                gathering->done(std::move(gathering->responses));
+            }
+        };
+    };
+    std::vector<Pending> commands;
+    commands.reserve(requests.size());
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        if (is_read_request(requests[i])) {
+            read_later(std::move(requests[i]), settle(i));
+            continue;
+        }
+        const std::size_t bytes = bytes_of(requests[i]);
+        auto command = prepare(std::move(requests[i]));
+        if (!command) {
+            settle(i)(std::unexpected(std::move(command).error()));
+        } else {
+            commands.push_back({std::move(*command), settle(i), bytes, std::nullopt});
+        }
+    }
+    if (!commands.empty()) {
+        writer_->submit(std::move(commands));
+    }
+}
+
+Response EmbeddedEngine::run_any(Request request) {
+    if (is_read_request(request)) {
+        return read(request);
+    }
+    return Engine::run_any(std::move(request));
+}
+
+Response EmbeddedEngine::read(const Request& request) {
+    return std::visit(
+        [this]<class Op>(const Op& op) -> Response {
+            if constexpr (is_read<Op>) {
+                FF_TRY(auto reply, answer(op, ReadContext{*store_, clock_->now()}));
+                return Reply(std::move(reply));
+            } else {
+                return ff::fail(ErrorCode::internal, "a command is not a read");
+            }
+        },
+        request);
+}
+
+void EmbeddedEngine::read_later(Request request, DoneFn done) {
+    {
+        std::lock_guard lock(reads_mutex_);
+        if (!stopping_ && reads_.size() < options_.queue_commands_max) {
+            reads_.emplace_back(std::move(request), std::move(done));
+            reads_arrived_.notify_one();
+            return;
+        }
+    }
+    done(ff::fail(ErrorCode::overloaded, "too many reads are waiting; try again in a moment"));
+}
+
+void EmbeddedEngine::run_reads() {
+    std::unique_lock lock(reads_mutex_);
+    for (;;) {
+        reads_arrived_.wait(lock, [&] { return !reads_.empty() || stopping_; });
+        if (reads_.empty()) {
+            return;
+        }
+        auto [request, done] = std::move(reads_.front());
+        reads_.pop_front();
+        lock.unlock();
+        done(read(request));
+        lock.lock();
+    }
+}
+
+}  // namespace ff::engine

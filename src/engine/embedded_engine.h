@@ -1,0 +1,67 @@
+// The engine in this process: checks what callers give, sends writes to the writer and answers
+// reads beside it. Operations are checked and prepared on the caller's thread, so that the writer
+// only decides.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <ff/engine.h>
+
+#include "core/context.h"
+#include "engine/writer.h"
+#include "store/location.h"
+#include "store/store.h"
+
+namespace ff::engine {
+
+class EmbeddedEngine final : public Engine {
+  public:
+    /// Takes over an open store.
+    static Result<std::shared_ptr<EmbeddedEngine>> start(std::unique_ptr<store::Store> store,
+                                                         EngineOptions options);
+    ~EmbeddedEngine() override;
+
+    void call(Request request, DoneFn done) override;
+    void call_many(std::vector<Request> requests,
+                   std::move_only_function<void(std::vector<Response>)> done) override;
+    Response run_any(Request request) override;
+    [[nodiscard]] EngineStats stats() const override { return writer_->stats(); }
+    void stop() override;
+
+    store::Store& store() { return *store_; }
+
+  private:
+    EmbeddedEngine(std::unique_ptr<store::Store> store, EngineOptions options);
+
+    Result<void> register_lanes();
+    /// The checked command, ready for the writer; or the rejection.
+    Result<Command> prepare(Request request);
+    /// Answers a read on this thread.
+    Response read(const Request& request);
+    void read_later(Request request, DoneFn done);
+    void run_reads();
+
+    EngineOptions options_;
+    std::shared_ptr<Clock> clock_;
+    std::shared_ptr<IdSource> ids_;
+    std::unique_ptr<store::Store> store_;
+    core::Settings settings_;
+    std::unique_ptr<Writer> writer_;
+    std::uint64_t clock_token_ = 0;
+
+    // Reads asked for with a callback run here.
+    std::mutex reads_mutex_;
+    std::condition_variable reads_arrived_;
+    std::deque<std::pair<Request, DoneFn>> reads_;  // guarded by reads_mutex_
+    bool stopping_ = false;                         // guarded by reads_mutex_
+    std::vector<std::thread> readers_;
+    std::once_flag stopped_;
+};
+
+}  // namespace ff::engine

@@ -1,0 +1,82 @@
+#include "engine/finisher.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace ff::engine {
+
+Finisher::Finisher(store::Store& store) : store_(store), thread_([this] { run(); }) {}
+
+Finisher::~Finisher() {
+    {
+        std::lock_guard lock(mutex_);
+        stop_ = true;
+    }
+    work_.notify_one();
+    thread_.join();
+}
+
+void Finisher::finish(std::vector<Outcome> outcomes, bool wrote) {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [&] { return batches_ < batches_max; });
+    batches_ += 1;
+    wrote_ = wrote_ || wrote;
+    if (outcomes_.empty()) {
+        outcomes_ = std::move(outcomes);
+    } else {
+        std::ranges::move(outcomes, std::back_inserter(outcomes_));
+    }
+    const bool wake = !busy_;
+    lock.unlock();
+    if (wake) {
+        work_.notify_one();
+    }
+}
+
+void Finisher::drain() {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [&] { return batches_ == 0 && !busy_; });
+}
+
+bool Finisher::broken() {
+    std::lock_guard lock(mutex_);
+    return broken_.has_value();
+}
+
+void Finisher::run() {
+    std::vector<Outcome> outcomes;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        work_.wait(lock, [&] { return batches_ > 0 || stop_; });
+        if (batches_ == 0) {
+            return;
+        }
+        outcomes.clear();
+        std::swap(outcomes, outcomes_);
+        const bool wrote = std::exchange(wrote_, false);
+        batches_ = 0;
+        busy_ = true;
+        std::optional<Error> broken = broken_;
+        lock.unlock();
+        room_.notify_all();
+
+        if (wrote && !broken) {
+            if (auto synced = store_.make_durable(); !synced) {
+                broken = std::move(synced).error();
+            }
+        }
+        for (Outcome& outcome : outcomes) {
+            outcome.pending.done(broken ? Response(std::unexpected(*broken)) : std::move(outcome.response));
+        }
+
+        lock.lock();
+        broken_ = std::move(broken);
+        busy_ = false;
+        if (batches_ == 0) {
+            room_.notify_all();
+        }
+    }
+}
+
+}  // namespace ff::engine

@@ -1,0 +1,51 @@
+// Makes batches durable and answers their callers, on a thread of its own, so that the writer can
+// work on the next batch while the disk works on this one.
+//
+// Batches are finished in the order they were committed. If a sync fails, what the disk holds is not
+// known: every answer from then on is that error, and the engine must be restarted.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "engine/command.h"
+#include "store/store.h"
+
+namespace ff::engine {
+
+class Finisher {
+  public:
+    explicit Finisher(store::Store& store);
+    /// Finishes everything handed over.
+    ~Finisher();
+
+    /// Takes over a committed batch. Waits while too many batches are unfinished.
+    void finish(std::vector<Outcome> outcomes, bool wrote);
+    /// Waits until everything handed over so far has been answered.
+    void drain();
+    /// True after a failed sync.
+    [[nodiscard]] bool broken();
+
+  private:
+    void run();
+
+    /// More than this and the writer waits: small batches gain nothing from running further ahead.
+    static constexpr std::size_t batches_max = 2;
+
+    store::Store& store_;
+    std::mutex mutex_;
+    std::condition_variable work_;
+    std::condition_variable room_;
+    std::vector<Outcome> outcomes_;  // guarded by mutex_
+    std::size_t batches_ = 0;      // guarded by mutex_: handed over, not taken yet
+    bool wrote_ = false;           // guarded by mutex_
+    bool busy_ = false;            // guarded by mutex_
+    bool stop_ = false;            // guarded by mutex_
+    std::optional<Error> broken_;  // guarded by mutex_
+    std::thread thread_;
+};
+
+}  // namespace ff::engine

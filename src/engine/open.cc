@@ -1,0 +1,132 @@
+// Opening an engine by name, and the blocking calls every engine has.
+#include <semaphore.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include <ff/engine.h>
+
+#include "engine/embedded_engine.h"
+#include "store/location.h"
+#include "store/memory_store.h"
+#include "store/sqlite_store.h"
+
+namespace ff {
+
+namespace {
+
+/// One engine per store per process: a second opener gets the first one's engine.
+struct Registry {
+    struct Entry {
+        std::weak_ptr<Engine> engine;
+        EngineOptions::Synchronous synchronous;
+        int pool_size;
+    };
+    std::mutex mutex;
+    std::map<std::string, Entry> open;  // guarded by mutex
+};
+
+Registry& registry() {
+    static Registry instance;
+    return instance;
+}
+
+Result<std::unique_ptr<store::Store>> open_store(const store::Location& location,
+                                                 const EngineOptions& options) {
+    using Form = store::Location::Form;
+    switch (location.form) {
+        case Form::memory:
+            return store::MemoryStore::make(options);
+        case Form::postgres:
+            return ff::fail(ErrorCode::invalid_config,
+                            "this build has no PostgreSQL store; use sqlite:PATH");
+        default:
+            return store::SqliteStore::open(location, options);
+    }
+}
+
+void warn(const EngineOptions& options, const std::string& text) {
+    if (options.warn) {
+        options.warn(text);
+    } else {
+        std::fprintf(stderr, "flowfabric: warning: %s\n", text.c_str());
+    }
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Engine>> Engine::open(const std::string& store,
+                                             const EngineOptions& options) {
+    if (options.pool_size < 1) {
+        return ff::fail(ErrorCode::invalid_config, "pool_size must be at least 1");
+    }
+    FF_TRY(const store::Location location, store::parse_location(store));
+    std::lock_guard lock(registry().mutex);
+    auto& open = registry().open;
+    std::erase_if(open, [](const auto& entry) { return entry.second.engine.expired(); });
+    if (auto it = open.find(location.identity); it != open.end() && !location.identity.empty()) {
+        if (auto engine = it->second.engine.lock()) {
+            if (it->second.pool_size != options.pool_size ||
+                it->second.synchronous != options.synchronous) {
+                warn(options, store + " is open already: the options of this opening are ignored");
+            }
+            return engine;
+        }
+    }
+    FF_TRY(auto opened, open_store(location, options));
+    FF_TRY(auto engine, engine::EmbeddedEngine::start(std::move(opened), options));
+    if (!location.identity.empty()) {
+        open[location.identity] = {engine, options.synchronous, options.pool_size};
+    }
+    return engine;
+}
+
+namespace {
+
+/// Where a blocking call waits for its answer. A POSIX semaphore sleeps at once; the standard
+/// library's atomic wait spins and yields first, which on few cores takes time from the writer.
+template <class T>
+class Waiter {
+  public:
+    Waiter() { sem_init(&ready_, 0, 0); }
+    ~Waiter() { sem_destroy(&ready_); }
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+
+    void set(T answer) {
+        value_ = std::move(answer);
+        sem_post(&ready_);  // the waiter may be gone when this returns
+    }
+    T get() {
+        while (sem_wait(&ready_) != 0) {
+            // interrupted by a signal: wait on
+        }
+        return std::move(*value_);
+    }
+
+  private:
+    sem_t ready_{};
+    std::optional<T> value_;
+};
+
+}  // namespace
+
+Response Engine::run_any(Request request) {
+    Waiter<Response> waiter;
+    call(std::move(request), [&waiter](Response response) { waiter.set(std::move(response)); });
+    return waiter.get();
+}
+
+std::vector<Response> Engine::run_many(std::vector<Request> requests) {
+    Waiter<std::vector<Response>> waiter;
+    call_many(std::move(requests),
+              [&waiter](std::vector<Response> responses) { waiter.set(std::move(responses)); });
+    return waiter.get();
+}
+
+}  // namespace ff

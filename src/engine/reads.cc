@@ -1,0 +1,433 @@
+#include "engine/reads.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <utility>
+
+#include "core/transitions.h"
+
+namespace ff::engine {
+
+namespace {
+
+/// Advice to the holder: renew when two thirds of the lease are over.
+TimestampMs renewal_deadline(const core::Execution& e) {
+    const TimestampMs renewed = e.lease_renewed_at.value_or(0);
+    return renewed + (e.lease_expires_at.value_or(renewed) - renewed) * 2 / 3;
+}
+
+Error missing(const ExecutionId& id) {
+    return Error{ErrorCode::execution_not_found, "execution not found: " + id.to_string(), {}};
+}
+
+/// Some reads are defined to call a missing execution bad input.
+Error missing_input(const ExecutionId& id) {
+    return Error{ErrorCode::invalid_input, "execution not found: " + id.to_string(), {}};
+}
+
+/// Runs `body` with the execution's row, or gives `absent`.
+template <class T, class Body>
+Result<T> with_execution(const ReadContext& c, const ExecutionId& id, Result<T> absent,
+                         Body body) {
+    Result<T> out = std::move(absent);
+    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> Result<void> {
+        FF_TRY(const auto e, reader.execution(id));
+        if (e) {
+            FF_TRY(out, body(reader, *e));
+        }
+        return {};
+    }));
+    return out;
+}
+
+/// In the order of spec 01 section 9; those that are false belong to parts not built yet.
+constexpr std::pair<const char*, bool> capability_flags[] = {
+    {"cancel_execution", true},
+    {"change_priority", true},
+    {"replay_execution", true},
+    {"revoke_lease", true},
+    {"read_execution_state", true},
+    {"read_execution_info", true},
+    {"get_execution_result", true},
+    {"budget_admin", false},
+    {"quota_admin", false},
+    {"rotate_waitpoint_hmac_secret_all", false},
+    {"seed_waitpoint_hmac_secret", false},
+    {"list_pending_waitpoints", false},
+    {"cancel_flow_header", false},
+    {"cancel_flow_wait_timeout", false},
+    {"cancel_flow_wait_indefinite", false},
+    {"ack_cancel_member", false},
+    {"claim_for_worker", true},
+    {"issue_reclaim_grant", true},
+    {"prepare", true},
+    {"subscribe_lease_history", false},
+    {"subscribe_completion", false},
+    {"subscribe_signal_delivery", false},
+    {"subscribe_instance_tags", false},
+    {"stream_durable_summary", false},
+    {"stream_best_effort_live", false},
+    {"register_worker", true},
+    {"heartbeat_worker", true},
+    {"mark_worker_dead", true},
+    {"list_expired_leases", true},
+    {"list_workers", true},
+    {"release_admission", false},
+    {"read_quota_policy_limits", false},
+    {"block_execution_for_admission", true},
+    {"read_budget_usage_and_limits", false},
+};
+
+AttemptInfo attempt_info(const core::Attempt& row) {
+    AttemptInfo info;
+    info.attempt_index = row.attempt_index;
+    info.attempt_id = row.attempt_id;
+    info.type = row.type;
+    info.state = row.state;
+    info.lease_id = row.lease_id.value_or(LeaseId{});
+    info.lease_epoch = row.lease_epoch;
+    info.worker_id = row.worker_id.value_or("");
+    info.worker_instance_id = row.worker_instance_id.value_or("");
+    info.started_at = row.started_at;
+    info.resumed_at = row.resumed_at;
+    info.suspended_at = row.suspended_at;
+    info.ended_at = row.ended_at;
+    info.suspension_id = row.suspension_id;
+    info.failure_reason = row.failure_reason;
+    info.failure_category = row.failure_category;
+    info.reason = row.reason;
+    info.requested_by = row.requested_by;
+    info.previous_attempt_index = row.previous_attempt_index;
+    return info;
+}
+
+}  // namespace
+
+ExecutionInfo info_of(const core::Execution& e, const core::Route& route) {
+    ExecutionInfo info;
+    info.execution_id = e.id;
+    info.ns = route.key.ns;
+    info.lane_id = route.key.lane;
+    info.execution_kind = route.key.kind;
+    info.priority = e.priority;
+    info.state = e.state;
+    info.public_state = e.public_state;
+    info.blocking_detail = e.blocking_detail.value_or("");
+    info.created_at = e.created_at;
+    info.started_at = e.started_at;
+    info.completed_at = e.completed_at;
+    info.current_attempt_index = e.current_attempt_index.value_or(0);
+    info.flow_id = e.flow_id;
+    return info;
+}
+
+Result<std::optional<ExecutionSnapshot>> answer(const DescribeExecution& op,
+                                                const ReadContext& c) {
+    using Answer = std::optional<ExecutionSnapshot>;
+    return with_execution<Answer>(
+        c, op.execution_id, Answer(),
+        [](store::Reader& reader, const core::Execution& e) -> Result<Answer> {
+            FF_TRY(const core::Route route, reader.route(e.route));
+            FF_TRY(auto input, reader.input(e.eid));
+            if (!input) {
+                return ff::fail(ErrorCode::corruption, "input: missing");
+            }
+            ExecutionSnapshot s;
+            s.info = info_of(e, route);
+            s.current_attempt_id = e.current_attempt_id;
+            if (e.state.ownership == OwnershipState::leased) {
+                s.current_lease = LeaseInfo{e.lease_id.value_or(LeaseId{}),
+                                            e.lease_epoch,
+                                            e.current_attempt_index.value_or(0),
+                                            e.worker_id.value_or(""),
+                                            e.worker_instance_id.value_or(""),
+                                            e.lease_expires_at.value_or(0),
+                                            renewal_deadline(e),
+                                            e.lease_renewed_at.value_or(0)};
+            }
+            s.total_attempt_count = e.total_attempt_count;
+            s.retry_count = e.retry_count;
+            s.replay_count = e.replay_count;
+            s.lease_reclaim_count = e.lease_reclaim_count;
+            s.lease_epoch = e.lease_epoch;
+            s.delay_until = e.delay_until;
+            s.execution_deadline_at = e.execution_deadline_at;
+            s.attempt_deadline_at = e.attempt_deadline_at;
+            s.failure_reason = e.failure_reason;
+            s.failure_category = e.failure_category;
+            s.cancellation_reason = e.cancellation_reason;
+            s.cancelled_by = e.cancelled_by;
+            s.progress_percent = e.progress_percent;
+            s.progress_message = e.progress_message;
+            s.progress_updated_at = e.progress_updated_at;
+            s.last_transition_at = e.last_transition_at;
+            s.last_mutation_at = e.last_mutation_at;
+            s.creator_identity = std::move(input->creator_identity);
+            s.idempotency_key = std::move(input->idempotency_key);
+            s.policy = std::move(input->policy);
+            s.required_capabilities = route.required;
+            s.tags = std::move(input->tags);
+            return Answer(std::move(s));
+        });
+}
+
+Result<ExecutionInfo> answer(const ReadExecutionInfo& op, const ReadContext& c) {
+    return with_execution<ExecutionInfo>(
+        c, op.execution_id, std::unexpected(missing(op.execution_id)),
+        [](store::Reader& reader, const core::Execution& e) -> Result<ExecutionInfo> {
+            FF_TRY(const core::Route route, reader.route(e.route));
+            return info_of(e, route);
+        });
+}
+
+Result<PublicState> answer(const ReadExecutionState& op, const ReadContext& c) {
+    return with_execution<PublicState>(
+        c, op.execution_id, std::unexpected(missing(op.execution_id)),
+        [](store::Reader&, const core::Execution& e) -> Result<PublicState> {
+            return e.public_state;
+        });
+}
+
+Result<std::optional<ExecutionResult>> answer(const GetExecutionResult& op, const ReadContext& c) {
+    using Answer = std::optional<ExecutionResult>;
+    return with_execution<Answer>(
+        c, op.execution_id, Answer(),
+        [](store::Reader& reader, const core::Execution& e) -> Result<Answer> {
+            if (e.state.outcome != TerminalOutcome::success || !e.current_attempt_index) {
+                return Answer();
+            }
+            FF_TRY(auto attempt, reader.attempt(e.eid, *e.current_attempt_index));
+            if (!attempt || !attempt->result) {
+                return Answer();
+            }
+            return Answer(ExecutionResult{std::move(*attempt->result),
+                                          std::move(attempt->result_encoding)});
+        });
+}
+
+Result<ExecutionContext> answer(const ReadExecutionContext& op, const ReadContext& c) {
+    return with_execution<ExecutionContext>(
+        c, op.execution_id, std::unexpected(missing_input(op.execution_id)),
+        [](store::Reader& reader, const core::Execution& e) -> Result<ExecutionContext> {
+            FF_TRY(const core::Route route, reader.route(e.route));
+            FF_TRY(auto input, reader.input(e.eid));
+            if (!input) {
+                return ff::fail(ErrorCode::corruption, "input: missing");
+            }
+            return ExecutionContext{std::move(input->payload), std::move(input->payload_encoding),
+                                    route.key.kind, route.key.ns, std::move(input->tags)};
+        });
+}
+
+Result<AttemptCounters> answer(const ReadAttemptCounters& op, const ReadContext& c) {
+    return with_execution<AttemptCounters>(
+        c, op.execution_id, std::unexpected(missing_input(op.execution_id)),
+        [](store::Reader&, const core::Execution& e) -> Result<AttemptCounters> {
+            return AttemptCounters{e.current_attempt_index.value_or(0), e.total_attempt_count};
+        });
+}
+
+Result<std::vector<AttemptInfo>> answer(const ListAttempts& op, const ReadContext& c) {
+    return with_execution<std::vector<AttemptInfo>>(
+        c, op.execution_id, std::unexpected(missing(op.execution_id)),
+        [](store::Reader& reader, const core::Execution& e) -> Result<std::vector<AttemptInfo>> {
+            FF_TRY(const auto rows, reader.attempts(e.eid));
+            std::vector<AttemptInfo> out;
+            // The attempt of an active execution lives in the execution row, which is newer.
+            const bool live = e.state.phase == LifecyclePhase::active;
+            for (const core::Attempt& row : rows) {
+                if (!live || row.attempt_index != e.current_attempt_index) {
+                    out.push_back(attempt_info(row));
+                }
+            }
+            if (live) {
+                out.push_back(attempt_info(core::attempt_row(e, AttemptLifecycle::started)));
+            }
+            return out;
+        });
+}
+
+Result<ExecutionPage> answer(const ListExecutions& op, const ReadContext& c) {
+    const std::size_t limit = std::min<std::size_t>(op.limit, 1000);
+    ExecutionPage page;
+    if (limit == 0) {
+        return page;
+    }
+    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> Result<void> {
+        FF_TRY(page.executions, reader.ids_of_partition(op.partition, op.cursor, limit + 1));
+        return {};
+    }));
+    if (page.executions.size() > limit) {
+        page.executions.pop_back();
+        page.next_cursor = page.executions.back();
+    }
+    return page;
+}
+
+Result<LanePage> answer(const ListLanes& op, const ReadContext& c) {
+    LanePage page;
+    if (op.limit == 0) {
+        return page;
+    }
+    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> Result<void> {
+        FF_TRY(const auto rows,
+               reader.lanes(op.cursor.value_or(""), static_cast<std::size_t>(op.limit) + 1));
+        for (const core::Lane& row : rows) {
+            page.lanes.push_back({row.name, row.state});
+        }
+        return {};
+    }));
+    if (page.lanes.size() > op.limit) {
+        page.lanes.pop_back();
+        page.next_cursor = page.lanes.back().lane_id;
+    }
+    return page;
+}
+
+Result<WorkerPage> answer(const ListWorkers& op, const ReadContext& c) {
+    const std::size_t limit = std::min<std::size_t>(op.limit, 10'000);
+    WorkerPage page;
+    if (limit == 0) {
+        return page;
+    }
+    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> Result<void> {
+        core::WorkerKey after;
+        if (op.after) {
+            after = {op.after->ns, op.after->worker_instance_id};
+        }
+        // Dead rows that wait for the sweep are passed over, so a page may take several reads.
+        for (;;) {
+            FF_TRY(const auto rows, reader.workers(op.ns, after, limit));
+            for (const core::WorkerRow& row : rows) {
+                if (row.live(c.now) && page.workers.size() < limit) {
+                    page.workers.push_back({row.key.ns, row.worker_id, row.key.worker_instance_id,
+                                            row.lanes, row.capabilities, row.liveness_ttl_ms,
+                                            row.registered_at, row.last_heartbeat});
+                }
+            }
+            if (rows.size() < limit || page.workers.size() >= limit) {
+                return {};
+            }
+            after = rows.back().key;
+        }
+    }));
+    if (page.workers.size() == limit) {
+        page.next_cursor = {page.workers.back().ns, page.workers.back().worker_instance_id};
+    }
+    return page;
+}
+
+Result<ExpiredLeasePage> answer(const ListExpiredLeases& op, const ReadContext& c) {
+    const std::size_t limit = std::min<std::size_t>(op.limit, 10'000);
+    std::vector<std::pair<ExpiredLease, std::string>> found;  // with the id's text, the tie-breaker
+    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> Result<void> {
+        const auto add = [&](const core::Execution& e) -> Result<void> {
+            if (e.lease_expires_at.value_or(op.as_of + 1) > op.as_of || !e.lease_id) {
+                return {};
+            }
+            if (op.ns) {
+                FF_TRY(const core::Route route, reader.route(e.route));
+                if (route.key.ns != *op.ns) {
+                    return {};
+                }
+            }
+            found.emplace_back(
+                ExpiredLease{e.id, *e.lease_id, e.lease_epoch, e.worker_instance_id.value_or(""),
+                             *e.lease_expires_at, e.current_attempt_index.value_or(0)},
+                e.id.to_string());
+            return {};
+        };
+        FF_TRY(const auto leased, reader.leased_due(op.as_of));
+        for (const core::Execution& e : leased) {
+            FF_TRY_VOID(add(e));
+        }
+        core::Eid before = std::numeric_limits<core::Eid>::max();
+        for (;;) {
+            FF_TRY(const auto lost,
+                   reader.newest_in_bucket(core::Bucket::reclaimable, before, 1'000));
+            for (const core::Execution& e : lost) {
+                if (e.state.ownership == OwnershipState::lease_expired_reclaimable) {
+                    FF_TRY_VOID(add(e));
+                }
+            }
+            if (lost.size() < 1'000) {
+                return {};
+            }
+            before = lost.back().eid;
+        }
+    }));
+    const auto place = [](const auto& entry) {
+        return std::pair(entry.first.expires_at_ms, std::string_view(entry.second));
+    };
+    if (op.after) {
+        const std::string text = op.after->execution_id.to_string();
+        const std::pair cursor(op.after->expires_at_ms, std::string_view(text));
+        std::erase_if(found, [&](const auto& entry) { return place(entry) <= cursor; });
+    }
+    std::ranges::sort(found, {}, place);
+    ExpiredLeasePage page;
+    for (auto& [lease, text] : found) {
+        if (page.leases.size() == limit) {
+            break;
+        }
+        page.leases.push_back(std::move(lease));
+    }
+    if (limit > 0 && page.leases.size() == limit) {
+        page.next_cursor = {page.leases.back().expires_at_ms, page.leases.back().execution_id};
+    }
+    return page;
+}
+
+Result<std::vector<HistoryEntry>> answer(const ReadLeaseHistory& op, const ReadContext& c) {
+    using Answer = std::vector<HistoryEntry>;
+    return with_execution<Answer>(
+        c, op.execution_id, std::unexpected(missing(op.execution_id)),
+        [&](store::Reader& reader, const core::Execution& e) -> Result<Answer> {
+            FF_TRY(auto events, reader.history(e, std::min<std::size_t>(op.limit, 1'000)));
+            std::ranges::reverse(events);
+            Answer out;
+            for (core::ExecutionEvent& event : events) {
+                HistoryEntry& entry = out.emplace_back();
+                entry.event_id = static_cast<std::uint64_t>(event.event_id);
+                entry.at = event.at;
+                entry.event = event.type == core::LeaseEventType::none
+                                  ? std::string("completed")
+                                  : std::string(to_string(event.type));
+                entry.lease_id = event.lease_id;
+                entry.lease_epoch = event.lease_epoch;
+                entry.attempt_index = event.attempt_index;
+                entry.attempt_id = event.attempt_id;
+                entry.worker_id = std::move(event.worker_id);
+                entry.worker_instance_id = std::move(event.worker_instance_id);
+                entry.reason = std::move(event.reason);
+                entry.revoked_by = std::move(event.revoked_by);
+                if (event.outcome) {
+                    entry.outcome = std::string(to_string(*event.outcome));
+                }
+            }
+            return out;
+        });
+}
+
+Result<Capabilities> answer(const ReadCapabilities&, const ReadContext& c) {
+    const store::StoreInfo& info = c.store.info();
+    Capabilities out;
+    out.family = info.family;
+    unsigned major = 0;
+    unsigned minor = 0;
+    unsigned patch = 0;
+    if (std::sscanf(info.version.c_str(), "%u.%u.%u", &major, &minor, &patch) >= 1) {
+        out.major = major;
+        out.minor = minor;
+        out.patch = patch;
+    }
+    out.durability = info.durability;
+    out.partitions = info.partitions;
+    for (const auto& [flag, supported] : capability_flags) {
+        out.supports.emplace_back(flag, supported);
+    }
+    return out;
+}
+
+}  // namespace ff::engine

@@ -1,0 +1,301 @@
+#include "engine/ready_index.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+#include <utility>
+
+#include <ff/policy.h>
+
+namespace ff::engine {
+
+using core::ReadyKey;
+
+std::string Demand::signature() const {
+    std::string out;
+    const auto add = [&out](const std::string& text) {
+        out += std::to_string(text.size());
+        out += ':';
+        out += text;
+    };
+    for (const auto& lane : lanes) {
+        add(lane);
+    }
+    out += '|';
+    for (const auto& token : capabilities) {
+        add(token);
+    }
+    out += '|';
+    if (ns) {
+        add(*ns);
+    }
+    out += '|';
+    for (const auto& kind : kinds) {
+        add(kind);
+    }
+    return out;
+}
+
+bool Demand::matches(const core::Route& route) const {
+    return (!ns || *ns == route.key.ns) &&
+           (kinds.empty() || std::ranges::find(kinds, route.key.kind) != kinds.end()) &&
+           satisfies(capabilities, route.required);
+}
+
+namespace {
+
+/// Keys are kept best last.
+bool better_last(const ReadyKey& a, const ReadyKey& b) { return b < a; }
+
+}  // namespace
+
+std::shared_ptr<ReadyIndex::Group> ReadyIndex::group(Demand demand) {
+    std::string signature = demand.signature();
+    if (auto it = groups_.find(signature); it != groups_.end()) {
+        it->second->last_use = ++uses_;
+        return it->second;
+    }
+    drop_idle_groups();
+    auto fresh = std::make_shared<Group>(std::move(demand));
+    fresh->last_use = ++uses_;
+    groups_.emplace(std::move(signature), fresh);
+    for (const std::string& lane : fresh->demand.lanes) {
+        for (const core::Route* route : store_.routes().of_lane(lane)) {
+            add_route(*route);
+        }
+    }
+    for (auto& [id, queue] : queues_) {
+        join(*fresh, *queue);
+    }
+    return fresh;
+}
+
+void ReadyIndex::drop_idle_groups() {
+    if (groups_.size() < groups_max) {
+        return;
+    }
+    // Half of the idle ones, the longest unused first, in one pass over the queues.
+    std::vector<std::uint64_t> ages;
+    for (const auto& [signature, group] : groups_) {
+        if (group.use_count() == 1) {
+            ages.push_back(group->last_use);
+        }
+    }
+    if (ages.empty()) {
+        return;
+    }
+    auto middle = ages.begin() + static_cast<std::ptrdiff_t>(ages.size() / 2);
+    std::ranges::nth_element(ages, middle);
+    std::unordered_set<const Group*> dropped;
+    for (const auto& [signature, group] : groups_) {
+        if (group.use_count() == 1 && group->last_use < *middle) {
+            dropped.insert(group.get());
+        }
+    }
+    for (auto& [id, queue] : queues_) {
+        std::erase_if(queue->members, [&](const Member& m) { return dropped.contains(m.group); });
+    }
+    std::erase_if(touched_, [&](const Group* group) { return dropped.contains(group); });
+    std::erase_if(groups_, [&](const auto& entry) { return dropped.contains(entry.second.get()); });
+}
+
+void ReadyIndex::add_route(const core::Route& route) {
+    auto [it, fresh] = queues_.try_emplace(route.id, nullptr);
+    if (!fresh) {
+        return;
+    }
+    it->second = std::make_unique<Queue>();
+    it->second->route = route;
+    for (auto& [signature, group] : groups_) {
+        join(*group, *it->second);
+    }
+}
+
+void ReadyIndex::join(Group& group, Queue& queue) {
+    const auto& lanes = group.demand.lanes;
+    const auto lane = std::ranges::find(lanes, queue.route.key.lane);
+    if (lane == lanes.end() || !group.demand.matches(queue.route)) {
+        return;
+    }
+    const auto lane_index = static_cast<std::size_t>(lane - lanes.begin());
+    const bool already = std::ranges::any_of(
+        queue.members, [&](const Member& m) { return m.group == &group; });
+    if (already) {
+        return;
+    }
+    queue.members.push_back({&group, lane_index});
+    LaneHeads& heads = group.lanes[lane_index];
+    if (!queue.known) {
+        heads.unread.push_back(&queue);
+    } else if (const ReadyKey* head = queue.head()) {
+        heads.heads.insert({head->rank, head->eid, &queue});
+    }
+}
+
+void ReadyIndex::hide_head(Queue& queue) {
+    const ReadyKey* head = queue.head();
+    if (!queue.known || head == nullptr) {
+        return;
+    }
+    for (const Member& member : queue.members) {
+        member.group->lanes[member.lane_index].heads.erase({head->rank, head->eid, &queue});
+    }
+}
+
+void ReadyIndex::show_head(Queue& queue) {
+    const ReadyKey* head = queue.head();
+    if (head == nullptr) {
+        return;
+    }
+    for (const Member& member : queue.members) {
+        member.group->lanes[member.lane_index].heads.insert({head->rank, head->eid, &queue});
+    }
+}
+
+void ReadyIndex::mark_unread(Queue& queue) {
+    queue.known = false;
+    for (const Member& member : queue.members) {
+        member.group->lanes[member.lane_index].unread.push_back(&queue);
+    }
+}
+
+void ReadyIndex::insert(const ReadyKey& key) {
+    if (erased_.erase(key) == 0) {
+        inserted_.insert(key);
+    }
+    auto it = queues_.find(key.route);
+    if (it == queues_.end()) {
+        return;  // nobody has asked for this route yet
+    }
+    Queue& queue = *it->second;
+    for (const Member& member : queue.members) {
+        if (!member.group->touched) {
+            member.group->touched = true;
+            touched_.push_back(member.group);
+        }
+    }
+    if (queue.known) {
+        insert_known(queue, key);
+    } else if (queue.read_to && key < *queue.read_to) {
+        queue.read_to.reset();  // reading on would step over it: read from the head
+    }
+}
+
+void ReadyIndex::insert_known(Queue& queue, const ReadyKey& key) {
+    if (!queue.complete && (!queue.read_to || *queue.read_to < key)) {
+        return;  // behind the known prefix
+    }
+    hide_head(queue);
+    queue.keys.insert(std::ranges::lower_bound(queue.keys, key, better_last), key);
+    if (queue.keys.size() > prefix_max) {
+        // Forget the far end; it is read again when it comes near.
+        queue.keys.erase(queue.keys.begin(),
+                         queue.keys.begin() + static_cast<std::ptrdiff_t>(prefix_max / 2));
+        queue.read_to = queue.keys.front();
+        queue.complete = false;
+    }
+    show_head(queue);
+}
+
+void ReadyIndex::erase(const ReadyKey& key) {
+    if (inserted_.erase(key) == 0) {
+        erased_.insert(key);
+    }
+    auto it = queues_.find(key.route);
+    if (it == queues_.end() || !it->second->known) {
+        return;
+    }
+    Queue& queue = *it->second;
+    auto at = std::ranges::lower_bound(queue.keys, key, better_last);
+    if (at == queue.keys.end() || *at != key) {
+        return;
+    }
+    hide_head(queue);
+    queue.keys.erase(at);
+    if (queue.keys.empty() && !queue.complete) {
+        mark_unread(queue);
+    } else {
+        show_head(queue);
+    }
+}
+
+void ReadyIndex::committed() {
+    inserted_.clear();
+    erased_.clear();
+}
+
+void ReadyIndex::forget_all() {
+    committed();
+    for (auto& [signature, group] : groups_) {
+        for (LaneHeads& lane : group->lanes) {
+            lane.heads.clear();
+            lane.unread.clear();
+        }
+    }
+    for (auto& [id, queue] : queues_) {
+        queue->keys.clear();
+        queue->complete = false;
+        queue->read_to.reset();
+        mark_unread(*queue);
+    }
+}
+
+Result<void> ReadyIndex::read_on(Queue& queue, std::size_t expected) {
+    const core::RouteId route = queue.route.id;
+    const ReadyKey lowest{route, std::numeric_limits<std::int32_t>::min(), 0};
+    const ReadyKey start = queue.read_to.value_or(lowest);
+    const auto pending = [&](const std::set<ReadyKey>& keys) {
+        auto first = keys.upper_bound(start);
+        auto last = keys.upper_bound({route, std::numeric_limits<std::int32_t>::max(),
+                                      std::numeric_limits<core::Eid>::max()});
+        return std::ranges::subrange(first, last);
+    };
+    const auto gone = pending(erased_);
+    const auto gone_count = static_cast<std::size_t>(std::ranges::distance(gone));
+    const std::size_t ahead = std::clamp<std::size_t>(expected, 16, prefix_max / 2) + gone_count;
+    FF_TRY(auto keys, store_.scan_ready(route, queue.read_to, ahead));
+    queue.complete = keys.size() < ahead;
+    if (!keys.empty()) {
+        queue.read_to = keys.back();
+    }
+    std::erase_if(keys, [&](const ReadyKey& key) { return erased_.contains(key); });
+    for (const ReadyKey& key : pending(inserted_)) {
+        if (queue.complete || key < *queue.read_to) {
+            keys.push_back(key);
+        }
+    }
+    std::ranges::sort(keys, better_last);
+    queue.keys = std::move(keys);
+    queue.known = true;
+    return {};
+}
+
+Result<std::optional<ReadyKey>> ReadyIndex::front(Group& group, std::size_t lane_index,
+                                                  std::size_t expected) {
+    LaneHeads& lane = group.lanes[lane_index];
+    while (!lane.unread.empty()) {
+        Queue* queue = lane.unread.back();
+        lane.unread.pop_back();
+        if (queue->known) {
+            continue;  // read for another group meanwhile
+        }
+        do {
+            FF_TRY_VOID(read_on(*queue, expected));
+        } while (queue->keys.empty() && !queue->complete);
+        show_head(*queue);
+    }
+    if (lane.heads.empty()) {
+        return std::nullopt;
+    }
+    const Head& best = *lane.heads.begin();
+    return ReadyKey{best.queue->route.id, best.rank, best.eid};
+}
+
+std::vector<ReadyIndex::Group*> ReadyIndex::take_touched() {
+    for (Group* group : touched_) {
+        group->touched = false;
+    }
+    return std::exchange(touched_, {});
+}
+
+}  // namespace ff::engine

@@ -1,0 +1,231 @@
+#include "engine/scanners.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "core/decide.h"
+#include "core/invariants.h"
+
+namespace ff::engine {
+
+namespace {
+
+constexpr std::size_t sweep_max = 1'000;
+constexpr std::size_t unblock_page = 100;
+constexpr std::size_t reconcile_page = 100;
+constexpr std::size_t events_per_pass = 10'000;
+/// An expired grant is remembered this long, so that its holder hears that it expired.
+constexpr DurationMs grant_memory_ms = 60'000;
+
+constexpr core::Eid newest_eid = std::numeric_limits<core::Eid>::max();
+
+constexpr std::array blocked_buckets{core::Bucket::blocked_by_budget,
+                                     core::Bucket::blocked_by_quota,
+                                     core::Bucket::blocked_by_route};
+
+}  // namespace
+
+Scanners::Scanners(Batch& batch, const core::Settings& settings, const EngineOptions& options,
+                   TimestampMs now)
+    : batch_(batch),
+      settings_(settings),
+      options_(options),
+      reconciler_at_(newest_eid),
+      unblock_at_(blocked_buckets.size()) {
+    const auto add = [&](std::string name, DurationMs period_ms, Pass pass) {
+        scanners_.push_back({std::move(name), period_ms, pass, now + period_ms});
+    };
+    // One index of due times serves all five: each name runs the same pass.
+    add("lease_expiry", 1'500, &Scanners::due_pass);
+    add("delayed_promoter", 750, &Scanners::due_pass);
+    add("attempt_timeout", 2'000, &Scanners::due_pass);
+    add("execution_deadline", 5'000, &Scanners::due_pass);
+    add("retention_trimmer", 60'000, &Scanners::due_pass);
+    add("index_reconciler", 45'000, &Scanners::index_reconciler);
+    add("unblock", 5'000, &Scanners::unblock);
+    add("worker_ttl_sweep", 30'000, &Scanners::worker_ttl_sweep);
+    add("grant_sweep", 5'000, &Scanners::grant_sweep);
+    add("idempotency_sweep", 60'000, &Scanners::idempotency_sweep);
+    add("event_trimmer", 60'000, &Scanners::event_trimmer);
+}
+
+void Scanners::run_due(TimestampMs now) {
+    for (Scanner& scanner : scanners_) {
+        if (scanner.next_at > now) {
+            continue;
+        }
+        auto result = (this->*scanner.pass)(now);
+        const bool full = result && result->processed >= sweep_max;
+        scanner.next_at = full ? now : now + scanner.period_ms;
+    }
+}
+
+Result<ScannerResult> Scanners::run(const std::string& name, TimestampMs now) {
+    auto it = std::ranges::find(scanners_, name, &Scanner::name);
+    if (it == scanners_.end()) {
+        std::string known;
+        for (const std::string& other : names()) {
+            known += (known.empty() ? "" : ", ") + other;
+        }
+        return ff::fail(ErrorCode::invalid_input,
+                        "scanner: no pass named " + name + "; there are " + known);
+    }
+    return (this->*it->pass)(now);
+}
+
+std::optional<TimestampMs> Scanners::next_at() const {
+    std::optional<TimestampMs> at;
+    for (const Scanner& scanner : scanners_) {
+        at = at ? std::min(*at, scanner.next_at) : scanner.next_at;
+    }
+    return at;
+}
+
+std::vector<std::string> Scanners::names() const {
+    std::vector<std::string> out;
+    for (const Scanner& scanner : scanners_) {
+        out.push_back(scanner.name);
+    }
+    return out;
+}
+
+Result<ScannerResult> Scanners::due_pass(TimestampMs now) {
+    FF_TRY_VOID(batch_.refresh_next_due());
+    ScannerResult result;
+    while (batch_.next_due() && *batch_.next_due() <= now) {
+        Batch::Run run = batch_.run({}, now, sweep_max);
+        if (run.failure) {
+            return std::unexpected(std::move(*run.failure));
+        }
+        result.processed += run.due_handled;
+    }
+    return result;
+}
+
+Result<ScannerResult> Scanners::sweep(const std::function<Result<std::uint64_t>()>& body) {
+    store::Store& store = batch_.store();
+    FF_TRY_VOID(store.begin());
+    auto gone = body();
+    if (!gone || *gone == 0) {
+        store.rollback();
+        if (!gone) {
+            return std::unexpected(std::move(gone).error());
+        }
+        return ScannerResult{};
+    }
+    FF_TRY_VOID(store.commit_upkeep());
+    batch_.note_commit();
+    return ScannerResult{*gone, 0, {}};
+}
+
+Result<ScannerResult> Scanners::grant_sweep(TimestampMs now) {
+    return sweep([&] { return batch_.store().sweep_grants(now - grant_memory_ms, sweep_max); });
+}
+
+Result<ScannerResult> Scanners::idempotency_sweep(TimestampMs now) {
+    return sweep([&] { return batch_.store().sweep_idempotency(now, sweep_max); });
+}
+
+Result<ScannerResult> Scanners::event_trimmer(TimestampMs now) {
+    return sweep([&] {
+        return batch_.store().trim_events(now - options_.event_retention_ms, events_per_pass);
+    });
+}
+
+Result<ScannerResult> Scanners::worker_ttl_sweep(TimestampMs now) {
+    ScannerResult result;
+    FF_TRY_VOID(batch_.run_internal(now, [&]() -> Result<void> {
+        FF_TRY(const auto dead, batch_.store().scan_dead_workers(now, sweep_max));
+        for (const core::WorkerKey& key : dead) {
+            FF_TRY(const auto decision, batch_.decide_one(core::SweepWorker{key}));
+            result.processed += *decision.answer ? 1 : 0;
+        }
+        return {};
+    }));
+    return result;
+}
+
+Result<ScannerResult> Scanners::unblock(TimestampMs now) {
+    ScannerResult result;
+    FF_TRY_VOID(batch_.run_internal(now, [&]() -> Result<void> {
+        store::Store& store = batch_.store();
+        core::Snapshot& snapshot = batch_.snapshot();
+        for (std::size_t i = 0; i < blocked_buckets.size(); ++i) {
+            const core::Bucket bucket = blocked_buckets[i];
+            FF_TRY(const auto eids, store.scan_bucket(bucket, unblock_at_[i], unblock_page));
+            unblock_at_[i] = eids.size() < unblock_page ? 0 : eids.back();
+            FF_TRY_VOID(store.load(eids, core::InputNeed::none, false, snapshot));
+            for (core::Eid eid : eids) {
+                const core::ExecutionCell* cell = snapshot.find_cell(eid);
+                if (cell == nullptr || !cell->execution.current) {
+                    continue;
+                }
+                const core::Execution& e = *cell->execution.current;
+                if (bucket == core::Bucket::blocked_by_route) {
+                    const core::Route& route = snapshot.route(e.route);
+                    FF_TRY(const auto workers,
+                           store.workers_of(route.key.ns, route.key.lane, now));
+                    const bool capable =
+                        route.required.empty() ||
+                        std::ranges::any_of(workers, [&](const core::WorkerRow& worker) {
+                            return satisfies(worker.capabilities, route.required);
+                        });
+                    if (!capable) {
+                        continue;
+                    }
+                }
+                const UnblockExecution command{
+                    e.id, std::string(to_string(e.state.blocking_reason))};
+                FF_TRY(const auto decision, batch_.decide_one(command));
+                result.processed += decision.answer ? 1 : 0;
+            }
+        }
+        return {};
+    }));
+    return result;
+}
+
+Result<ScannerResult> Scanners::index_reconciler(TimestampMs now) {
+    ScannerResult result;
+    std::vector<core::Eid> mislabelled;
+    store::Store& store = batch_.store();
+    FF_TRY_VOID(store.read([&](store::Reader& reader) -> Result<void> {
+        FF_TRY(const auto rows, reader.newest(reconciler_at_, reconcile_page));
+        reconciler_at_ = rows.size() < reconcile_page ? newest_eid : rows.back().eid;
+        for (const core::Execution& e : rows) {
+            FF_TRY(const auto attempts, reader.attempts(e.eid));
+            for (std::string& finding : core::check_invariants(e, attempts)) {
+                result.findings.push_back(e.id.to_string() + ": " + std::move(finding));
+            }
+            if (e.public_state != public_state(e.state)) {
+                mislabelled.push_back(e.eid);
+            }
+        }
+        return {};
+    }));
+    result.errors = result.findings.size();
+    if (mislabelled.empty()) {
+        return result;
+    }
+    // The label is derived from the rest: it can be put right without deciding anything.
+    FF_TRY_VOID(batch_.run_internal(now, [&]() -> Result<void> {
+        FF_TRY_VOID(
+            store.load(mislabelled, core::InputNeed::none, false, batch_.snapshot()));
+        for (core::Eid eid : mislabelled) {
+            const core::ExecutionCell* cell = batch_.snapshot().find_cell(eid);
+            if (cell == nullptr || !cell->execution.current) {
+                continue;
+            }
+            core::Changes repair;
+            repair.put_executions.push_back(*cell->execution.current);
+            repair.put_executions.back().public_state = public_state(cell->execution.current->state);
+            batch_.keep(std::move(repair));
+            result.processed += 1;
+        }
+        return {};
+    }));
+    return result;
+}
+
+}  // namespace ff::engine

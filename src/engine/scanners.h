@@ -1,0 +1,57 @@
+// The periodic passes. Due times drive the engine; these are the safety nets and the sweeps of
+// things that have no timer of their own. Each pass is bounded; one that fills its bound runs again
+// at once. Writer thread only.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ff/engine.h>
+
+#include "core/context.h"
+#include "engine/batch.h"
+
+namespace ff::engine {
+
+class Scanners {
+  public:
+    Scanners(Batch& batch, const core::Settings& settings, const EngineOptions& options,
+             TimestampMs now);
+
+    /// Runs every pass whose time has come.
+    void run_due(TimestampMs now);
+    /// Runs one pass now. `invalid_input` for an unknown name, listing the known ones.
+    Result<ScannerResult> run(const std::string& name, TimestampMs now);
+    [[nodiscard]] std::optional<TimestampMs> next_at() const;
+    /// The names, for people.
+    [[nodiscard]] std::vector<std::string> names() const;
+
+  private:
+    using Pass = Result<ScannerResult> (Scanners::*)(TimestampMs);
+    struct Scanner {
+        std::string name;
+        DurationMs period_ms;
+        Pass pass;
+        TimestampMs next_at;
+    };
+
+    Result<ScannerResult> due_pass(TimestampMs now);
+    Result<ScannerResult> worker_ttl_sweep(TimestampMs now);
+    Result<ScannerResult> grant_sweep(TimestampMs now);
+    Result<ScannerResult> idempotency_sweep(TimestampMs now);
+    Result<ScannerResult> event_trimmer(TimestampMs now);
+    Result<ScannerResult> unblock(TimestampMs now);
+    Result<ScannerResult> index_reconciler(TimestampMs now);
+    Result<ScannerResult> sweep(const std::function<Result<std::uint64_t>()>& body);
+
+    Batch& batch_;
+    const core::Settings& settings_;
+    const EngineOptions& options_;
+    std::vector<Scanner> scanners_;
+    core::Eid reconciler_at_;            ///< rolling: continues where it stopped
+    std::vector<core::Eid> unblock_at_;  ///< one position for each blocked bucket
+};
+
+}  // namespace ff::engine

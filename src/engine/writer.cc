@@ -1,0 +1,248 @@
+#include "engine/writer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+namespace ff::engine {
+
+namespace {
+
+/// Due timers taken into one batch: enough to share a sync, few enough not to hold up callers.
+constexpr std::size_t due_per_batch = 256;
+
+}  // namespace
+
+Writer::Writer(store::Store& store, const core::Settings& settings, const EngineOptions& options,
+               Clock& clock, IdSource& ids, Batch::WarnFn warn)
+    : store_(store),
+      options_(options),
+      clock_(clock),
+      warn_(std::move(warn)),
+      finisher_(store),
+      batch_(store, settings, ids, options.waiting_claims_max, warn_),
+      scanners_(batch_, settings, options, clock.now()),
+      thread_([this] { run(); }) {}
+
+Writer::~Writer() { stop(); }
+
+std::optional<Error> Writer::refuse(std::size_t commands, std::size_t bytes) const {
+    if (stopping_) {
+        return Error{ErrorCode::shutting_down, "the engine is stopping", {}};
+    }
+    if (inbox_.size() + commands > options_.queue_commands_max ||
+        inbox_bytes_ + bytes > options_.queue_bytes_max) {
+        return Error{ErrorCode::overloaded,
+                     "too many commands are waiting; try again in a moment",
+                     {}};
+    }
+    return std::nullopt;
+}
+
+void Writer::submit(Pending pending) {
+    std::unique_lock lock(mutex_);
+    if (auto error = refuse(1, pending.bytes)) {
+        lock.unlock();
+        pending.done(std::unexpected(std::move(*error)));
+        return;
+    }
+    inbox_bytes_ += pending.bytes;
+    inbox_.push_back(std::move(pending));
+    const bool wake_writer = std::exchange(sleeping_, false);
+    lock.unlock();
+    if (wake_writer) {
+        arrived_.notify_one();
+    }
+}
+
+void Writer::submit(std::vector<Pending> pendings) {
+    std::size_t bytes = 0;
+    for (const Pending& pending : pendings) {
+        bytes += pending.bytes;
+    }
+    std::unique_lock lock(mutex_);
+    if (auto error = refuse(pendings.size(), bytes)) {
+        lock.unlock();
+        for (Pending& pending : pendings) {
+            pending.done(std::unexpected(*error));
+        }
+        return;
+    }
+    inbox_bytes_ += bytes;
+    std::ranges::move(pendings, std::back_inserter(inbox_));
+    const bool wake_writer = std::exchange(sleeping_, false);
+    lock.unlock();
+    if (wake_writer) {
+        arrived_.notify_one();
+    }
+}
+
+void Writer::wake() {
+    {
+        std::lock_guard lock(mutex_);
+        poked_ = true;
+        sleeping_ = false;
+    }
+    arrived_.notify_one();
+}
+
+void Writer::stop() {
+    std::call_once(stopped_, [this] {
+        {
+            std::lock_guard lock(mutex_);
+            stopping_ = true;
+            sleeping_ = false;
+        }
+        arrived_.notify_one();
+        thread_.join();
+        finisher_.drain();
+    });
+}
+
+EngineStats Writer::stats() const {
+    EngineStats stats;
+    stats.commands = commands_;
+    stats.batches = batches_;
+    stats.due_handled = due_handled_;
+    stats.waiting_claims = waiting_;
+    stats.rows_written = store_.rows_written();
+    std::lock_guard lock(mutex_);
+    stats.queue_depth = inbox_.size();
+    return stats;
+}
+
+DurationMs Writer::idle_ms(TimestampMs now) {
+    std::optional<TimestampMs> at = batch_.claims().next_deadline();
+    const auto earlier = [&at](const std::optional<TimestampMs>& other) {
+        if (other && (!at || *other < *at)) {
+            at = other;
+        }
+    };
+    if (options_.background) {
+        earlier(batch_.next_due());
+        earlier(scanners_.next_at());
+    }
+    if (batch_.claims().must_serve()) {
+        return 0;
+    }
+    if (!at) {
+        return 60'000;
+    }
+    return *at <= now ? 0 : clock_.sleep_hint(*at);
+}
+
+std::vector<Pending> Writer::take(bool& stopping) {
+    const DurationMs idle = idle_ms(clock_.now());
+    std::unique_lock lock(mutex_);
+    if (inbox_.empty() && idle > 0 && !stopping_ && !poked_) {
+        sleeping_ = true;
+        arrived_.wait_for(lock, std::chrono::milliseconds(idle),
+                          [&] { return !inbox_.empty() || stopping_ || poked_; });
+        sleeping_ = false;
+    }
+    poked_ = false;
+    stopping = stopping_ && inbox_.empty();
+    std::vector<Pending> out;
+    if (inbox_.size() <= options_.batch_commands_max) {
+        std::swap(out, inbox_);
+        inbox_bytes_ = 0;
+        return out;
+    }
+    const auto cut = inbox_.begin() + static_cast<std::ptrdiff_t>(options_.batch_commands_max);
+    out.assign(std::make_move_iterator(inbox_.begin()), std::make_move_iterator(cut));
+    inbox_.erase(inbox_.begin(), cut);
+    for (const Pending& pending : out) {
+        inbox_bytes_ -= pending.bytes;
+    }
+    return out;
+}
+
+void Writer::run() {
+    if (auto ok = batch_.refresh_next_due(); !ok) {
+        warn_("reading due times: " + ok.error().message());
+    }
+    for (;;) {
+        bool stopping = false;
+        std::vector<Pending> commands = take(stopping);
+        const TimestampMs now = clock_.now();
+        if (stopping) {
+            break;
+        }
+        process(std::move(commands), now);
+        if (options_.background) {
+            scanners_.run_due(now);
+        }
+        if (batch_.take_unsynced()) {
+            finisher_.finish({}, true);  // nobody waits for it, but readers may see it only then
+        }
+        store_.maintain();
+        waiting_ = batch_.claims().waiting();
+    }
+    std::vector<Outcome> released;
+    batch_.claims().release_all(released);
+    finisher_.finish(std::move(released), false);
+}
+
+void Writer::process(std::vector<Pending> commands, TimestampMs now) {
+    std::vector<Pending> scanner_runs;
+    for (Pending& pending : commands) {
+        if (std::holds_alternative<RunScanner>(pending.command)) {
+            scanner_runs.push_back(std::move(pending));
+        }
+    }
+    std::erase_if(commands, [](const Pending& pending) {
+        return std::holds_alternative<RunScanner>(pending.command);
+    });
+    const bool due = options_.background && batch_.next_due() && *batch_.next_due() <= now;
+    const auto deadline = batch_.claims().next_deadline();
+    if (!commands.empty() || due || batch_.claims().must_serve() || (deadline && *deadline <= now)) {
+        commands_ += commands.size();
+        batches_ += 1;
+        Batch::Run run = batch_.run(std::move(commands), now, options_.background ? due_per_batch : 0);
+        due_handled_ += run.due_handled;
+        if (run.failure) {
+            if (run.outcomes.empty()) {
+                warn_("a batch failed: " + run.failure->message());
+            }
+            if (run.outcomes.size() == 1) {
+                run.outcomes[0].response = std::unexpected(*run.failure);
+                finisher_.finish(std::move(run.outcomes), false);
+            } else {
+                run_alone(std::move(run.outcomes), now);
+            }
+        } else if (!run.outcomes.empty() || run.wrote) {
+            batch_.take_unsynced();
+            finisher_.finish(std::move(run.outcomes), run.wrote);
+        }
+    }
+    for (Pending& pending : scanner_runs) {
+        run_scanner(std::move(pending), now);
+    }
+}
+
+void Writer::run_alone(std::vector<Outcome> outcomes, TimestampMs now) {
+    for (Outcome& outcome : outcomes) {
+        std::vector<Pending> one;
+        one.push_back(std::move(outcome.pending));
+        Batch::Run run = batch_.run(std::move(one), now, 0);
+        if (run.failure) {
+            for (Outcome& failed : run.outcomes) {
+                failed.response = std::unexpected(*run.failure);
+            }
+        }
+        batch_.take_unsynced();
+        finisher_.finish(std::move(run.outcomes), run.wrote);
+    }
+}
+
+void Writer::run_scanner(Pending pending, TimestampMs now) {
+    auto result = scanners_.run(std::get<RunScanner>(pending.command).scanner, now);
+    Response response = result ? Response(Reply(std::move(*result)))
+                               : Response(std::unexpected(std::move(result).error()));
+    std::vector<Outcome> one;
+    one.push_back({std::move(pending), std::move(response)});
+    finisher_.finish(std::move(one), batch_.take_unsynced());
+}
+
+}  // namespace ff::engine

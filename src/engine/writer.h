@@ -1,0 +1,74 @@
+// The writer: one thread that owns the store's writing side.
+//
+// It takes whatever waits, runs it as one batch (one transaction, one sync) and hands the batch to
+// the finisher, which answers the callers when it is durable. While one batch is being written the
+// next one gathers: a command alone is not delayed, a thousand share a sync. Between batches it
+// handles what time has made due, runs the periodic passes and lets the store tidy up.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <ff/engine.h>
+
+#include "engine/batch.h"
+#include "engine/finisher.h"
+#include "engine/scanners.h"
+
+namespace ff::engine {
+
+class Writer {
+  public:
+    Writer(store::Store& store, const core::Settings& settings, const EngineOptions& options,
+           Clock& clock, IdSource& ids, Batch::WarnFn warn);
+    /// Stops as stop() does.
+    ~Writer();
+
+    /// Queues a command; `overloaded` or `shutting_down` come back through its own `done`, at once.
+    void submit(Pending pending);
+    void submit(std::vector<Pending> pendings);
+    /// Takes no more commands, finishes what was taken, releases waiting claims, joins.
+    void stop();
+    /// Time may have moved: look at what is due.
+    void wake();
+
+    [[nodiscard]] EngineStats stats() const;
+
+  private:
+    void run();
+    std::vector<Pending> take(bool& stopping);
+    void process(std::vector<Pending> commands, TimestampMs now);
+    void run_alone(std::vector<Outcome> outcomes, TimestampMs now);
+    void run_scanner(Pending pending, TimestampMs now);
+    [[nodiscard]] DurationMs idle_ms(TimestampMs now);
+    [[nodiscard]] std::optional<Error> refuse(std::size_t commands, std::size_t bytes) const;
+
+    store::Store& store_;
+    const EngineOptions& options_;
+    Clock& clock_;
+    Batch::WarnFn warn_;
+    Finisher finisher_;
+    Batch batch_;
+    Scanners scanners_;
+
+    mutable std::mutex mutex_;
+    std::condition_variable arrived_;
+    std::vector<Pending> inbox_;     // guarded by mutex_
+    std::size_t inbox_bytes_ = 0;    // guarded by mutex_
+    bool stopping_ = false;          // guarded by mutex_
+    bool poked_ = false;             // guarded by mutex_
+    bool sleeping_ = false;          // guarded by mutex_
+
+    std::atomic<std::uint64_t> commands_{0};
+    std::atomic<std::uint64_t> batches_{0};
+    std::atomic<std::uint64_t> due_handled_{0};
+    std::atomic<std::uint64_t> waiting_{0};
+    std::once_flag stopped_;
+    std::thread thread_;
+};
+
+}  // namespace ff::engine

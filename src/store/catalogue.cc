@@ -1,0 +1,169 @@
+#include "store/catalogue.h"
+
+namespace ff::store::sql {
+
+using core::Attempt;
+using core::Execution;
+using core::ExecutionEvent;
+using core::ExecutionInput;
+using core::GrantRow;
+using core::IdempotencyEntry;
+using core::Lane;
+using core::LogEvent;
+using core::Route;
+using core::WorkerRow;
+
+std::string executions_through(const std::string& side_table, const std::string& rest) {
+    return "SELECT " + column_list<Execution>("e.") + " FROM " + side_table +
+           " s JOIN ff_exec_core e ON e.eid = s.eid WHERE " + rest;
+}
+
+// ------------------------------------------------------------------ one row, by what names it
+
+const std::string execution_by_id = select_where<Execution>("id = $1");
+const std::string execution_by_eid = select_where<Execution>("eid = $1");
+const std::string input_by_eid = select_where<ExecutionInput>("eid = $1");
+const std::string attempt_by_key = select_where<Attempt>("eid = $1 AND attempt_index = $2");
+const std::string attempts_of = select_where<Attempt>("eid = $1 ORDER BY attempt_index");
+const std::string grant_by_eid = select_where<GrantRow>("eid = $1");
+const std::string lane_by_name = select_where<Lane>("lane_id = $1");
+const std::string idempotency_by_key =
+    select_where<IdempotencyEntry>("namespace = $1 AND idempotency_key = $2");
+const std::string worker_by_key =
+    select_where<WorkerRow>("namespace = $1 AND worker_instance_id = $2");
+const std::string all_routes = select_where<Route>("route >= 0 ORDER BY route");
+
+// -------------------------------------------------------------------------- scans of the writer
+
+const std::string ready_head =
+    "SELECT rank, eid FROM ff_ready WHERE route = $1 AND (rank, eid) > ($2, $3)"
+    " ORDER BY rank, eid LIMIT $4";
+const std::string timers_due =
+    "SELECT due_at, eid FROM ff_timer WHERE kind = $1 AND due_at <= $2 ORDER BY due_at, eid"
+    " LIMIT $3";
+const std::string timer_next =
+    "SELECT due_at FROM ff_timer WHERE kind = $1 AND due_at > $2 ORDER BY due_at, eid LIMIT 1";
+const std::string bucket_after =
+    "SELECT eid FROM ff_listed WHERE bucket = $1 AND eid > $2 ORDER BY eid LIMIT $3";
+const std::string executions_after =
+    "SELECT eid FROM ff_exec_core WHERE eid > $1 ORDER BY eid LIMIT $2";
+// Every leased execution has a timer of kind 0 (lease): the scan is as long as there are leases.
+const std::string leased_by_instance =
+    "SELECT e.id FROM ff_timer s JOIN ff_exec_core e ON e.eid = s.eid"
+    " JOIN ff_route r ON r.route = e.route"
+    " WHERE s.kind = 0 AND e.worker_instance_id = $1 AND r.namespace = $2 ORDER BY e.eid";
+const std::string workers_all =
+    select_where<WorkerRow>("namespace >= '' ORDER BY namespace, worker_instance_id");
+
+// ------------------------------------------------------------------------------ side tables
+
+const std::string ready_insert = "INSERT INTO ff_ready (route, rank, eid) VALUES ($1, $2, $3)";
+const std::string ready_delete =
+    "DELETE FROM ff_ready WHERE route = $1 AND rank = $2 AND eid = $3";
+const std::string timer_insert = "INSERT INTO ff_timer (kind, due_at, eid) VALUES ($1, $2, $3)";
+const std::string timer_delete =
+    "DELETE FROM ff_timer WHERE kind = $1 AND due_at = $2 AND eid = $3";
+const std::string listed_insert = "INSERT INTO ff_listed (bucket, eid) VALUES ($1, $2)";
+const std::string listed_delete = "DELETE FROM ff_listed WHERE bucket = $1 AND eid = $2";
+const std::string tag_insert =
+    "INSERT INTO ff_exec_tag (tag_key, tag_value, eid) VALUES ($1, $2, $3)";
+const std::string tag_delete =
+    "DELETE FROM ff_exec_tag WHERE tag_key = $1 AND tag_value = $2 AND eid = $3";
+const std::string input_delete = "DELETE FROM ff_exec_input WHERE eid = $1";
+const std::string attempts_delete = "DELETE FROM ff_attempt WHERE eid = $1";
+// A key may have expired and been taken by a newer execution: only the own entry goes.
+const std::string idempotency_delete_own =
+    "DELETE FROM ff_idempotency WHERE namespace = $1 AND idempotency_key = $2"
+    " AND execution_id = $3";
+
+// ----------------------------------------------------------------------------------- upkeep
+
+const std::string grants_sweep =
+    "DELETE FROM ff_claim_grant WHERE eid IN (SELECT eid FROM ff_claim_grant"
+    " WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)";
+const std::string idempotency_sweep =
+    "DELETE FROM ff_idempotency WHERE (namespace, idempotency_key) IN"
+    " (SELECT namespace, idempotency_key FROM ff_idempotency WHERE expires_at <= $1"
+    " ORDER BY expires_at LIMIT $2)";
+// Event ids grow with time, so the oldest events are the lowest ids.
+const std::string exec_events_trim =
+    "DELETE FROM ff_exec_event WHERE event_id IN (SELECT event_id FROM"
+    " (SELECT event_id, occurred_at FROM ff_exec_event ORDER BY event_id LIMIT $1) t"
+    " WHERE t.occurred_at < $2)";
+const std::string log_events_trim =
+    "DELETE FROM ff_log_event WHERE event_id IN (SELECT event_id FROM"
+    " (SELECT event_id, occurred_at FROM ff_log_event ORDER BY event_id LIMIT $1) t"
+    " WHERE t.occurred_at < $2)";
+const std::string meta_get = "SELECT value FROM ff_meta WHERE name = $1";
+const std::string meta_put =
+    "INSERT INTO ff_meta (name, value) VALUES ($1, $2)"
+    " ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+
+// ------------------------------------------------------------------------------------ reads
+
+const std::string ids_of_partition =
+    "SELECT id FROM ff_exec_core WHERE id > $1 AND id < $2 ORDER BY id LIMIT $3";
+const std::string newest = select_where<Execution>("eid < $1 ORDER BY eid DESC LIMIT $2");
+const std::string newest_of_route =
+    select_where<Execution>("route = $1 AND eid < $2 ORDER BY eid DESC LIMIT $3");
+const std::string newest_with_tag = executions_through(
+    "ff_exec_tag", "s.tag_key = $1 AND s.tag_value = $2 AND s.eid < $3"
+                   " ORDER BY s.eid DESC LIMIT $4");
+const std::string newest_in_bucket = executions_through(
+    "ff_listed", "s.bucket = $1 AND s.eid < $2 ORDER BY s.eid DESC LIMIT $3");
+const std::string newest_leased = executions_through(
+    "ff_timer", "s.kind = 0 AND s.eid < $1 ORDER BY s.eid DESC LIMIT $2");
+const std::string leased_due =
+    executions_through("ff_timer", "s.kind = 0 AND s.due_at <= $1 ORDER BY s.due_at, s.eid");
+const std::string lanes_after =
+    select_where<Lane>("lane_id > $1 ORDER BY lane_id LIMIT $2");
+const std::string workers_after = select_where<WorkerRow>(
+    "(namespace, worker_instance_id) > ($1, $2)"
+    " ORDER BY namespace, worker_instance_id LIMIT $3");
+const std::string workers_of_namespace_after = select_where<WorkerRow>(
+    "namespace = $1 AND worker_instance_id > $2 ORDER BY worker_instance_id LIMIT $3");
+const std::string ready_before =
+    "SELECT COUNT(*) FROM (SELECT 1 FROM ff_ready WHERE route = $1 AND (rank, eid) < ($2, $3)"
+    " LIMIT $4) t";
+const std::string event_by_id = select_where<ExecutionEvent>("event_id = $1");
+const std::string events_after =
+    select_where<ExecutionEvent>("event_id > $1 ORDER BY event_id LIMIT $2");
+const std::string log_events_of =
+    select_where<LogEvent>("eid = $1 ORDER BY event_id LIMIT $2");
+const std::string log_events_after =
+    select_where<LogEvent>("event_id > $1 ORDER BY event_id LIMIT $2");
+const std::string ready_after =
+    "SELECT route, rank, eid FROM ff_ready WHERE (route, rank, eid) > ($1, $2, $3)"
+    " ORDER BY route, rank, eid LIMIT $4";
+const std::string timers_after =
+    "SELECT kind, due_at, eid FROM ff_timer WHERE (kind, due_at, eid) > ($1, $2, $3)"
+    " ORDER BY kind, due_at, eid LIMIT $4";
+const std::string listed_after =
+    "SELECT bucket, eid FROM ff_listed WHERE (bucket, eid) > ($1, $2)"
+    " ORDER BY bucket, eid LIMIT $3";
+
+const std::vector<std::string>& all_texts() {
+    static const std::vector<std::string> texts{
+        execution_by_id,   execution_by_eid,      input_by_eid,
+        attempt_by_key,    attempts_of,           grant_by_eid,
+        lane_by_name,      idempotency_by_key,    worker_by_key,
+        all_routes,        ready_head,            timers_due,
+        timer_next,       bucket_after,          executions_after,
+        leased_by_instance, workers_all,          ready_insert,
+        ready_delete,      timer_insert,          timer_delete,
+        listed_insert,     listed_delete,         tag_insert,
+        tag_delete,        input_delete,          attempts_delete,
+        idempotency_delete_own, grants_sweep,     idempotency_sweep,
+        exec_events_trim,  log_events_trim,       meta_get,
+        meta_put,          ids_of_partition,      newest,
+        newest_of_route,   newest_with_tag,       newest_in_bucket,
+        newest_leased,     leased_due,            lanes_after,
+        workers_after,     workers_of_namespace_after, ready_before,
+        event_by_id,       events_after,          log_events_of,
+        log_events_after,  ready_after,           timers_after,
+        listed_after,
+    };
+    return texts;
+}
+
+}  // namespace ff::store::sql

@@ -1,0 +1,82 @@
+// The hand-written SQL of the product: reads and scans. Writes are made from tables.h.
+//
+// Rules for texts that both databases run: parameters $1..$n first mentioned in order, no `?`, no
+// `::`, no functions of time; conditions on partial indexes in literals.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "store/tables.h"
+
+namespace ff::store::sql {
+
+template <class Row>
+std::string select_where(const std::string& rest) {
+    return "SELECT " + column_list<Row>() + " FROM " + Table<Row>::name + " WHERE " + rest;
+}
+
+/// Executions found through a side table `s` whose rows carry an eid.
+std::string executions_through(const std::string& side_table, const std::string& rest);
+
+extern const std::string execution_by_id;
+extern const std::string execution_by_eid;
+extern const std::string input_by_eid;
+extern const std::string attempt_by_key;
+extern const std::string attempts_of;
+extern const std::string grant_by_eid;
+extern const std::string lane_by_name;
+extern const std::string idempotency_by_key;
+extern const std::string worker_by_key;
+extern const std::string all_routes;
+
+extern const std::string ready_head;
+extern const std::string timers_due;
+extern const std::string timer_next;
+extern const std::string bucket_after;
+extern const std::string executions_after;
+extern const std::string leased_by_instance;
+extern const std::string workers_all;
+
+extern const std::string ready_insert;
+extern const std::string ready_delete;
+extern const std::string timer_insert;
+extern const std::string timer_delete;
+extern const std::string listed_insert;
+extern const std::string listed_delete;
+extern const std::string tag_insert;
+extern const std::string tag_delete;
+extern const std::string input_delete;
+extern const std::string attempts_delete;
+extern const std::string idempotency_delete_own;
+
+extern const std::string grants_sweep;
+extern const std::string idempotency_sweep;
+extern const std::string exec_events_trim;
+extern const std::string log_events_trim;
+extern const std::string meta_get;
+extern const std::string meta_put;
+
+extern const std::string ids_of_partition;
+extern const std::string newest;
+extern const std::string newest_of_route;
+extern const std::string newest_with_tag;
+extern const std::string newest_in_bucket;
+extern const std::string newest_leased;
+extern const std::string leased_due;
+extern const std::string lanes_after;
+extern const std::string workers_after;
+extern const std::string workers_of_namespace_after;
+extern const std::string ready_before;
+extern const std::string event_by_id;
+extern const std::string events_after;
+extern const std::string log_events_of;
+extern const std::string log_events_after;
+extern const std::string ready_after;
+extern const std::string timers_after;
+extern const std::string listed_after;
+
+/// Every text above, so that a test can prepare them all.
+const std::vector<std::string>& all_texts();
+
+}  // namespace ff::store::sql

@@ -1,0 +1,81 @@
+#include "store/location.h"
+
+#include <filesystem>
+#include <string_view>
+
+namespace ff::store {
+
+namespace {
+
+/// Does the query part hold exactly `mode=memory`?
+bool has_memory_mode(std::string_view text) {
+    text = text.substr(0, text.find('#'));
+    std::size_t at = text.find('?');
+    while (at != std::string_view::npos) {
+        text.remove_prefix(at + 1);
+        at = text.find('&');
+        if (text.substr(0, at) == "mode=memory") {
+            return true;
+        }
+    }
+    return false;
+}
+
+Result<Location> file_location(std::string_view path) {
+    if (path.empty()) {
+        return ff::fail(ErrorCode::invalid_config,
+                        "the store's path is empty; write sqlite:PATH, for example sqlite:app.db");
+    }
+    return Location{Location::Form::sqlite_file, std::string(path),
+                    "file:" + canonical_path(std::string(path))};
+}
+
+}  // namespace
+
+std::string canonical_path(const std::string& path) {
+    // Absolute first: of a relative path that does not exist yet nothing is made absolute.
+    std::error_code failed;
+    const auto absolute = std::filesystem::absolute(path, failed);
+    if (failed) {
+        return path;
+    }
+    const auto canonical = std::filesystem::weakly_canonical(absolute, failed);
+    return failed ? absolute.lexically_normal().string() : canonical.string();
+}
+
+Result<Location> parse_location(const std::string& text) {
+    std::string_view rest = text;
+    if (rest.starts_with("postgres://") || rest.starts_with("postgresql://")) {
+        return Location{Location::Form::postgres, text, text};
+    }
+    if (rest == "memory:") {
+        return Location{Location::Form::memory, "", ""};
+    }
+    if (rest.starts_with("http://") || rest.starts_with("https://")) {
+        return ff::fail(ErrorCode::invalid_config,
+                        "an address is not a store; write sqlite:PATH or postgres://…");
+    }
+    if (rest.starts_with("sqlite:")) {
+        rest.remove_prefix(7);
+    }
+    if (rest == ":memory:" || rest == "file::memory:" || rest == "file::memory:?cache=shared") {
+        return Location{Location::Form::sqlite_private_memory, "", ""};
+    }
+    if (rest.starts_with("file:")) {
+        rest.remove_prefix(5);
+        const std::string_view name = rest.substr(0, rest.find_first_of("?#"));
+        if (has_memory_mode(rest)) {
+            return Location{Location::Form::sqlite_named_memory, std::string(name),
+                            "memory:" + std::string(name)};
+        }
+        if (name.starts_with("//")) {
+            // file://HOST/PATH: the host is ours whatever it says.
+            const std::size_t path = name.find('/', 2);
+            return file_location(path == std::string_view::npos ? "" : name.substr(path));
+        }
+        return file_location(name);
+    }
+    return file_location(rest);
+}
+
+}  // namespace ff::store

@@ -1,0 +1,272 @@
+#include "store/memory_rows.h"
+
+#include <ranges>
+
+namespace ff::store {
+
+using core::Execution;
+using core::TimerKind;
+
+namespace {
+
+/// Up to `limit` members of a set or rows of a map that come after `cursor`.
+template <class Container>
+auto page(const Container& container, const typename Container::key_type& cursor,
+          std::size_t limit) {
+    auto it = container.upper_bound(cursor);
+    const auto at = [&]() -> const auto& {
+        if constexpr (requires { typename Container::mapped_type; }) {
+            return it->second;
+        } else {
+            return *it;
+        }
+    };
+    std::vector<std::remove_cvref_t<decltype(at())>> out;
+    for (; it != container.end() && out.size() < limit; ++it) {
+        out.push_back(at());
+    }
+    return out;
+}
+
+template <class Map>
+std::optional<typename Map::mapped_type> find_row(const Map& map,
+                                                  const typename Map::key_type& key) {
+    auto it = map.find(key);
+    return it == map.end() ? std::nullopt : std::optional(it->second);
+}
+
+}  // namespace
+
+// --------------------------------------------------------------------------------------- rows
+
+std::optional<Execution> MemoryRows::execution(const ExecutionId& id) const {
+    auto it = eid_of.find(id);
+    return it == eid_of.end() ? std::nullopt : std::optional(executions.at(it->second));
+}
+
+std::vector<core::Attempt> MemoryRows::attempts_of(Eid eid) const {
+    std::vector<core::Attempt> out;
+    for (auto it = attempts.lower_bound({eid, 0}); it != attempts.end() && it->first.first == eid;
+         ++it) {
+        out.push_back(it->second);
+    }
+    return out;
+}
+
+std::set<core::TimerKey>::const_iterator MemoryRows::first_timer(TimerKind kind) const {
+    return timers.lower_bound({kind, lowest<TimestampMs>, lowest<Eid>});
+}
+
+std::set<Eid> MemoryRows::leased() const {
+    std::set<Eid> out;
+    for (auto it = first_timer(TimerKind::lease);
+         it != timers.end() && it->kind == TimerKind::lease; ++it) {
+        out.insert(it->eid);
+    }
+    return out;
+}
+
+// ------------------------------------------------------------------------------ one row by key
+
+Result<std::optional<Execution>> MemoryReader::execution(const ExecutionId& id) {
+    return rows_.execution(id);
+}
+
+Result<std::optional<core::ExecutionInput>> MemoryReader::input(Eid eid) {
+    return find_row(rows_.inputs, eid);
+}
+
+Result<std::vector<core::Attempt>> MemoryReader::attempts(Eid eid) {
+    return rows_.attempts_of(eid);
+}
+
+Result<std::optional<core::Attempt>> MemoryReader::attempt(Eid eid, std::uint32_t index) {
+    return find_row(rows_.attempts, {eid, index});
+}
+
+Result<core::Route> MemoryReader::route(RouteId id) {
+    auto row = find_row(rows_.routes, id);
+    if (!row) {
+        return ff::fail(ErrorCode::corruption, "route " + std::to_string(id) + " is missing");
+    }
+    return std::move(*row);
+}
+
+Result<std::vector<core::Route>> MemoryReader::routes() {
+    return page(rows_.routes, lowest<RouteId>, rows_.routes.size());
+}
+
+Result<std::optional<core::Lane>> MemoryReader::lane(const std::string& name) {
+    return find_row(rows_.lanes, name);
+}
+
+// -------------------------------------------------------------------------------------- lists
+
+Result<std::vector<ExecutionId>> MemoryReader::ids_of_partition(std::uint16_t partition,
+                                                                std::optional<ExecutionId> after,
+                                                                std::size_t limit) {
+    std::vector<ExecutionId> out;
+    auto it = rows_.eid_of.lower_bound({partition, {}});
+    if (after && *after >= ExecutionId{partition, {}}) {
+        it = rows_.eid_of.upper_bound(*after);
+    }
+    for (; it != rows_.eid_of.end() && it->first.partition == partition && out.size() < limit;
+         ++it) {
+        out.push_back(it->first);
+    }
+    return out;
+}
+
+namespace {
+
+/// Executions named by the members of a sorted range, last first.
+template <class Range, class EidOf>
+std::vector<Execution> newest_first(const std::map<Eid, Execution>& executions, const Range& range,
+                                    std::size_t limit, EidOf eid_of) {
+    std::vector<Execution> out;
+    for (const auto& member : range | std::views::reverse) {
+        if (out.size() >= limit) {
+            break;
+        }
+        out.push_back(executions.at(eid_of(member)));
+    }
+    return out;
+}
+
+/// The members of a set from `low` up to and without `high`.
+template <class Set>
+auto between(const Set& set, const typename Set::key_type& low,
+             const typename Set::key_type& high) {
+    auto begin = set.lower_bound(low);
+    return low < high ? std::ranges::subrange(begin, set.lower_bound(high))
+                      : std::ranges::subrange(begin, begin);
+}
+
+}  // namespace
+
+Result<std::vector<Execution>> MemoryReader::newest(Eid before, std::size_t limit) {
+    return newest_first(rows_.executions, between(rows_.executions, lowest<Eid>, before), limit,
+                        [](const auto& member) { return member.first; });
+}
+
+Result<std::vector<Execution>> MemoryReader::newest_of_route(RouteId route, Eid before,
+                                                             std::size_t limit) {
+    return newest_first(rows_.executions,
+                        between(rows_.by_route, {route, lowest<Eid>}, {route, before}), limit,
+                        [](const auto& member) { return member.second; });
+}
+
+Result<std::vector<Execution>> MemoryReader::newest_with_tag(const std::string& key,
+                                                             const std::string& value, Eid before,
+                                                             std::size_t limit) {
+    return newest_first(rows_.executions,
+                        between(rows_.tags, {key, value, lowest<Eid>}, {key, value, before}), limit,
+                        [](const auto& member) { return std::get<Eid>(member); });
+}
+
+Result<std::vector<Execution>> MemoryReader::newest_in_bucket(core::Bucket bucket, Eid before,
+                                                              std::size_t limit) {
+    return newest_first(rows_.executions,
+                        between(rows_.listed, {bucket, lowest<Eid>}, {bucket, before}), limit,
+                        [](const auto& member) { return member.second; });
+}
+
+Result<std::vector<Execution>> MemoryReader::newest_leased(Eid before, std::size_t limit) {
+    const std::set<Eid> leased = rows_.leased();
+    return newest_first(rows_.executions, between(leased, lowest<Eid>, before), limit,
+                        [](Eid eid) { return eid; });
+}
+
+Result<std::vector<Execution>> MemoryReader::leased_due(TimestampMs as_of) {
+    std::vector<Execution> out;
+    for (auto it = rows_.first_timer(TimerKind::lease);
+         it != rows_.timers.end() && it->kind == TimerKind::lease && it->due_at <= as_of; ++it) {
+        out.push_back(rows_.executions.at(it->eid));
+    }
+    return out;
+}
+
+Result<std::vector<core::Lane>> MemoryReader::lanes(const std::string& after, std::size_t limit) {
+    return page(rows_.lanes, after, limit);
+}
+
+Result<std::vector<core::WorkerRow>> MemoryReader::workers(const std::optional<std::string>& ns,
+                                                           const core::WorkerKey& after,
+                                                           std::size_t limit) {
+    std::vector<core::WorkerRow> out;
+    for (auto it = rows_.workers.upper_bound(after);
+         it != rows_.workers.end() && out.size() < limit; ++it) {
+        if (!ns || it->first.ns == *ns) {
+            out.push_back(it->second);
+        }
+    }
+    return out;
+}
+
+Result<std::uint64_t> MemoryReader::ready_before(std::span<const RouteId> routes,
+                                                 const core::ReadyKey& key, std::uint64_t limit) {
+    std::uint64_t count = 0;
+    for (RouteId route : routes) {
+        for (auto it = rows_.ready.lower_bound({route, lowest<std::int32_t>, lowest<Eid>});
+             it != rows_.ready.end() && *it < core::ReadyKey{route, key.rank, key.eid} &&
+             count < limit;
+             ++it) {
+            ++count;
+        }
+    }
+    return count;
+}
+
+// ------------------------------------------------------------------------------------- events
+
+Result<std::vector<core::ExecutionEvent>> MemoryReader::history(const Execution& execution,
+                                                                std::size_t limit) {
+    std::vector<core::ExecutionEvent> out;
+    auto next = execution.last_event_id;
+    while (next && out.size() < limit) {
+        auto it = rows_.events.find(*next);
+        if (it == rows_.events.end()) {
+            break;  // older ones were trimmed
+        }
+        out.push_back(it->second);
+        next = it->second.previous_event_id;
+    }
+    return out;
+}
+
+Result<std::vector<core::LogEvent>> MemoryReader::log_events_of(Eid eid, std::size_t limit) {
+    std::vector<core::LogEvent> out;
+    for (auto it = rows_.log_by_execution.lower_bound({eid, lowest<std::int64_t>});
+         it != rows_.log_by_execution.end() && it->first == eid && out.size() < limit; ++it) {
+        out.push_back(rows_.log_events.at(it->second));
+    }
+    return out;
+}
+
+Result<std::vector<core::ExecutionEvent>> MemoryReader::events_after(std::int64_t event_id,
+                                                                     std::size_t limit) {
+    return page(rows_.events, event_id, limit);
+}
+
+Result<std::vector<core::LogEvent>> MemoryReader::log_events_after(std::int64_t event_id,
+                                                                   std::size_t limit) {
+    return page(rows_.log_events, event_id, limit);
+}
+
+Result<std::vector<core::ReadyKey>> MemoryReader::ready_after(const core::ReadyKey& key,
+                                                              std::size_t limit) {
+    return page(rows_.ready, key, limit);
+}
+
+Result<std::vector<core::TimerKey>> MemoryReader::timers_after(const core::TimerKey& key,
+                                                               std::size_t limit) {
+    return page(rows_.timers, key, limit);
+}
+
+Result<std::vector<std::pair<core::Bucket, Eid>>> MemoryReader::listed_after(core::Bucket bucket,
+                                                                             Eid eid,
+                                                                             std::size_t limit) {
+    return page(rows_.listed, {bucket, eid}, limit);
+}
+
+}  // namespace ff::store

@@ -1,0 +1,595 @@
+#include "store/memory_store.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/check.h"
+#include "store/memory_rows.h"
+#include "store/prepare.h"
+#include "store/value_codec.h"
+
+namespace ff::store {
+
+using core::Execution;
+using core::ExecutionCell;
+using core::Snapshot;
+using core::TimerKind;
+
+// ------------------------------------------------------------------------------------ journal
+
+/// Makes changes and remembers how to undo them. Rows of maps are put and erased, members of sets
+/// added and removed; insert() refuses a key that is there.
+class MemoryStore::Journal {
+  public:
+    template <class Map>
+    void put(Map& map, typename Map::key_type key, typename Map::mapped_type row) {
+        auto it = map.find(key);
+        if (it == map.end()) {
+            map.emplace(key, std::move(row));
+            undo_.emplace_back([&map, key = std::move(key)] { map.erase(key); });
+        } else {
+            undo_.emplace_back(
+                [&map, key = std::move(key), old = it->second] { map.find(key)->second = old; });
+            it->second = std::move(row);
+        }
+    }
+    template <class Map>
+    Result<void> insert(Map& map, typename Map::key_type key, typename Map::mapped_type row,
+                        const char* what) {
+        if (map.contains(key)) {
+            return ff::fail(ErrorCode::internal, std::string(what) + " is there already");
+        }
+        put(map, std::move(key), std::move(row));
+        return {};
+    }
+    template <class Map>
+    void erase(Map& map, const typename Map::key_type& key) {
+        auto it = map.find(key);
+        if (it != map.end()) {
+            undo_.emplace_back([&map, row = *it] { map.insert(row); });
+            map.erase(it);
+        }
+    }
+    template <class Set>
+    void add(Set& set, typename Set::key_type member) {
+        if (set.insert(member).second) {
+            undo_.emplace_back([&set, member = std::move(member)] { set.erase(member); });
+        }
+    }
+    template <class Set>
+    void remove(Set& set, const typename Set::key_type& member) {
+        if (set.erase(member) > 0) {
+            undo_.emplace_back([&set, member] { set.insert(member); });
+        }
+    }
+    void undo_all() {
+        for (auto it = undo_.rbegin(); it != undo_.rend(); ++it) {
+            (*it)();
+        }
+        undo_.clear();
+    }
+
+  private:
+    std::vector<std::function<void()>> undo_;
+};
+
+/// Deletions are made at commit: until then readers see the rows, and the writer looks here.
+struct MemoryStore::Swept {
+    std::set<Eid> grants;
+    std::set<core::IdempotencyKey> idempotency;
+    std::set<std::int64_t> events;
+    std::set<std::int64_t> log_events;
+};
+
+namespace {
+
+/// The row of a key, unless it was swept.
+template <class Map, class Swept = std::set<typename Map::key_type>>
+std::optional<typename Map::mapped_type> find_row(const Map& map,
+                                                  const typename Map::key_type& key,
+                                                  const Swept& swept = {}) {
+    auto it = map.find(key);
+    if (it == map.end() || swept.contains(key)) {
+        return std::nullopt;
+    }
+    return it->second;
+}
+
+/// Marks the rows that expired up to `until`, the earliest first.
+template <class Map, class Swept>
+std::uint64_t sweep(const Map& map, TimestampMs until, std::size_t limit, Swept& swept) {
+    std::set<std::pair<TimestampMs, typename Map::key_type>> expired;
+    for (const auto& [key, row] : map) {
+        if (row.expires_at <= until && !swept.contains(key)) {
+            expired.emplace(row.expires_at, key);
+        }
+    }
+    std::uint64_t count = 0;
+    for (const auto& [at, key] : expired) {
+        if (count == limit) {
+            break;
+        }
+        swept.insert(key);
+        ++count;
+    }
+    return count;
+}
+
+/// Marks those of the `limit` oldest events that happened before `before`.
+template <class Map, class Swept>
+std::uint64_t trim(const Map& map, TimestampMs before, std::size_t limit, Swept& swept) {
+    std::uint64_t count = 0;
+    std::size_t looked_at = 0;
+    for (const auto& [id, event] : map) {
+        if (swept.contains(id)) {
+            continue;
+        }
+        if (looked_at++ == limit) {
+            break;
+        }
+        if (event.at < before) {
+            swept.insert(id);
+            ++count;
+        }
+    }
+    return count;
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------------------ start and end
+
+std::unique_ptr<MemoryStore> MemoryStore::make(const EngineOptions& options) {
+    return std::unique_ptr<MemoryStore>(new MemoryStore(options));
+}
+
+MemoryStore::MemoryStore(const EngineOptions& options) : rows_(std::make_unique<MemoryRows>()) {
+    info_.backend = BackendTag::sqlite;
+    info_.family = "memory";
+    info_.version = "1.0.0";
+    info_.durability = "none (in memory)";
+    info_.location = "memory";
+    info_.partitions.flow = options.flow_partitions.value_or(1);
+}
+
+MemoryStore::~MemoryStore() = default;
+
+void MemoryStore::fail_next_commit(Error error) {
+    std::lock_guard lock(mutex_);
+    fail_next_ = std::move(error);
+}
+
+std::int64_t MemoryStore::next_eid(TimestampMs) { return next_eid_++; }
+
+std::int64_t MemoryStore::next_route_id() { return next_route_++; }
+
+Result<void> MemoryStore::begin() {
+    FF_CHECK(!swept_, "a transaction is open already");
+    swept_ = std::make_unique<Swept>();
+    eid_at_begin_ = next_eid_;
+    route_at_begin_ = next_route_;
+    event_at_begin_ = next_event_;
+    return {};
+}
+
+void MemoryStore::rollback() {
+    if (swept_) {
+        swept_.reset();
+        next_eid_ = eid_at_begin_;
+        next_route_ = route_at_begin_;
+        next_event_ = event_at_begin_;
+    }
+}
+
+// ------------------------------------------------------------------------------------ loading
+
+void MemoryStore::load_rest(ExecutionCell& cell, core::InputNeed input, bool grant,
+                            bool attempt) const {
+    const auto& current = cell.execution.current;
+    if (!current) {
+        return;
+    }
+    if (!cell.input.loaded && needs_input(input, *current)) {
+        cell.input.load(find_row(rows_->inputs, current->eid));
+    }
+    if (grant && !cell.grant.loaded) {
+        cell.grant.load(find_row(rows_->grants, current->eid, swept_->grants));
+    }
+    if (attempt && needs_attempt(*current)) {
+        const std::uint32_t index = *current->current_attempt_index;
+        cell.attempts[index].load(find_row(rows_->attempts, {current->eid, index}));
+    }
+}
+
+void MemoryStore::load_cell(ExecutionCell& cell, core::InputNeed input, bool grant,
+                            bool attempt) const {
+    if (!cell.execution.loaded) {
+        cell.execution.load(rows_->execution(cell.id));
+    }
+    load_rest(cell, input, grant, attempt);
+}
+
+Result<void> MemoryStore::load(const core::ReadSet& set, Snapshot& snapshot) {
+    FF_CHECK(swept_, "no transaction is open");
+    for (const auto& need : set.executions) {
+        ExecutionCell& cell = snapshot.cell(need.id);
+        load_cell(cell, need.input, need.grant, need.attempt);
+        snapshot.index_by_eid(cell);
+    }
+    for (const auto& name : set.lanes) {
+        snapshot.load_lane(name, find_row(rows_->lanes, name));
+    }
+    for (const auto& key : set.idempotency) {
+        snapshot.load_idempotency(key, find_row(rows_->idempotency, key, swept_->idempotency));
+    }
+    for (const auto& key : set.workers) {
+        snapshot.load_worker(key, find_row(rows_->workers, key));
+    }
+    for (const auto& key : set.leased_by) {
+        std::map<Eid, ExecutionId> leased;
+        for (Eid eid : rows_->leased()) {
+            const Execution& e = rows_->executions.at(eid);
+            if (e.worker_instance_id == key.worker_instance_id &&
+                rows_->routes.at(e.route).key.ns == key.ns) {
+                leased.emplace(eid, e.id);
+            }
+        }
+        std::vector<ExecutionId> ids;
+        for (const auto& [eid, id] : leased) {
+            ExecutionCell& cell = snapshot.cell(id);
+            load_cell(cell, core::InputNeed::if_tagged, false, false);
+            snapshot.index_by_eid(cell);
+            ids.push_back(id);
+        }
+        snapshot.load_leased_by(key, std::move(ids));
+    }
+    return {};
+}
+
+Result<void> MemoryStore::load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
+                               Snapshot& snapshot) {
+    FF_CHECK(swept_, "no transaction is open");
+    for (Eid eid : eids) {
+        ExecutionCell* cell = snapshot.find_cell(eid);
+        if (cell == nullptr) {
+            auto row = find_row(rows_->executions, eid);
+            if (!row) {
+                continue;  // the caller finds no cell
+            }
+            cell = &snapshot.cell(row->id);
+            cell->execution.load(std::move(row));
+            snapshot.index_by_eid(*cell);
+        }
+        load_rest(*cell, input, false, attempt);
+    }
+    return {};
+}
+
+// -------------------------------------------------------------------------------------- scans
+
+Result<std::vector<core::ReadyKey>> MemoryStore::scan_ready(
+    RouteId route, const std::optional<core::ReadyKey>& after, std::size_t limit) {
+    FF_CHECK(swept_, "no transaction is open");
+    std::vector<core::ReadyKey> out;
+    const core::ReadyKey cursor{route, after ? after->rank : lowest<std::int32_t>,
+                                after ? after->eid : lowest<Eid>};
+    for (auto it = rows_->ready.upper_bound(cursor);
+         it != rows_->ready.end() && it->route == route && out.size() < limit; ++it) {
+        out.push_back(*it);
+    }
+    return out;
+}
+
+Result<std::vector<core::TimerKey>> MemoryStore::scan_due(TimestampMs now, std::size_t limit) {
+    FF_CHECK(swept_, "no transaction is open");
+    std::vector<core::TimerKey> out;
+    for (auto kind : {TimerKind::lease, TimerKind::wake, TimerKind::retention}) {
+        for (auto it = rows_->first_timer(kind); it != rows_->timers.end() && it->kind == kind &&
+                                                 it->due_at <= now && out.size() < limit;
+             ++it) {
+            out.push_back(*it);
+        }
+    }
+    return out;
+}
+
+Result<std::optional<TimestampMs>> MemoryStore::next_due(TimestampMs after) {
+    FF_CHECK(swept_, "no transaction is open");
+    std::optional<TimestampMs> earliest;
+    for (auto kind : {TimerKind::lease, TimerKind::wake, TimerKind::retention}) {
+        auto it = rows_->timers.upper_bound({kind, after, std::numeric_limits<Eid>::max()});
+        if (it != rows_->timers.end() && it->kind == kind) {
+            earliest = earliest ? std::min(*earliest, it->due_at) : it->due_at;
+        }
+    }
+    return earliest;
+}
+
+Result<std::vector<Eid>> MemoryStore::scan_bucket(core::Bucket bucket, Eid after,
+                                                  std::size_t limit) {
+    FF_CHECK(swept_, "no transaction is open");
+    std::vector<Eid> out;
+    for (auto it = rows_->listed.upper_bound({bucket, after});
+         it != rows_->listed.end() && it->first == bucket && out.size() < limit; ++it) {
+        out.push_back(it->second);
+    }
+    return out;
+}
+
+Result<std::vector<Eid>> MemoryStore::scan_all(Eid after, std::size_t limit) {
+    FF_CHECK(swept_, "no transaction is open");
+    std::vector<Eid> out;
+    for (auto it = rows_->executions.upper_bound(after);
+         it != rows_->executions.end() && out.size() < limit; ++it) {
+        out.push_back(it->first);
+    }
+    return out;
+}
+
+Result<std::vector<core::WorkerKey>> MemoryStore::scan_dead_workers(TimestampMs now,
+                                                                    std::size_t limit) {
+    FF_CHECK(swept_, "no transaction is open");
+    std::vector<core::WorkerKey> out;
+    for (const auto& [key, row] : rows_->workers) {
+        if (!row.live(now) && out.size() < limit) {
+            out.push_back(key);
+        }
+    }
+    return out;
+}
+
+Result<std::vector<core::WorkerRow>> MemoryStore::workers_of(const std::string& ns,
+                                                             const std::string& lane,
+                                                             TimestampMs now) {
+    FF_CHECK(swept_, "no transaction is open");
+    std::vector<core::WorkerRow> out;
+    for (const auto& [key, row] : rows_->workers) {
+        if (key.ns == ns && row.live(now) && std::ranges::find(row.lanes, lane) != row.lanes.end()) {
+            out.push_back(row);
+        }
+    }
+    return out;
+}
+
+// ------------------------------------------------------------------------------------- upkeep
+
+Result<std::uint64_t> MemoryStore::sweep_grants(TimestampMs before, std::size_t limit) {
+    FF_CHECK(swept_, "no transaction is open");
+    return sweep(rows_->grants, before, limit, swept_->grants);
+}
+
+Result<std::uint64_t> MemoryStore::sweep_idempotency(TimestampMs now, std::size_t limit) {
+    FF_CHECK(swept_, "no transaction is open");
+    return sweep(rows_->idempotency, now, limit, swept_->idempotency);
+}
+
+Result<std::uint64_t> MemoryStore::trim_events(TimestampMs before, std::size_t limit) {
+    FF_CHECK(swept_, "no transaction is open");
+    return trim(rows_->events, before, limit, swept_->events) +
+           trim(rows_->log_events, before, limit, swept_->log_events);
+}
+
+void MemoryStore::write_swept(Journal& journal) {
+    for (Eid eid : swept_->grants) {
+        journal.erase(rows_->grants, eid);
+    }
+    for (const auto& key : swept_->idempotency) {
+        journal.erase(rows_->idempotency, key);
+    }
+    for (std::int64_t id : swept_->events) {
+        journal.erase(rows_->events, id);
+    }
+    for (std::int64_t id : swept_->log_events) {
+        if (const auto eid = rows_->log_events.at(id).eid) {
+            journal.remove(rows_->log_by_execution, {*eid, id});
+        }
+        journal.erase(rows_->log_events, id);
+    }
+}
+
+// ------------------------------------------------------------------------------------ writing
+
+void MemoryStore::write_side_sets(Journal& journal, const std::optional<Execution>& before,
+                                  const std::optional<Execution>& after) {
+    if (before) {
+        journal.remove(rows_->by_route, {before->route, before->eid});
+        if (const auto key = core::ready_key(*before)) {
+            journal.remove(rows_->ready, *key);
+        }
+        if (const auto key = core::timer_key(*before)) {
+            journal.remove(rows_->timers, *key);
+        }
+        if (const auto bucket = core::bucket(*before); bucket != core::Bucket::none) {
+            journal.remove(rows_->listed, {bucket, before->eid});
+        }
+    }
+    if (after) {
+        journal.add(rows_->by_route, {after->route, after->eid});
+        if (const auto key = core::ready_key(*after)) {
+            journal.add(rows_->ready, *key);
+        }
+        if (const auto key = core::timer_key(*after)) {
+            journal.add(rows_->timers, *key);
+        }
+        if (const auto bucket = core::bucket(*after); bucket != core::Bucket::none) {
+            journal.add(rows_->listed, {bucket, after->eid});
+        }
+    }
+}
+
+Result<void> MemoryStore::write_input(Journal& journal, const ExecutionCell& cell) {
+    const auto& before = cell.input.stored;
+    const auto& after = cell.input.current;
+    if (before) {
+        for (const auto& [key, value] : before->tags) {
+            journal.remove(rows_->tags, {key, value, before->eid});
+        }
+    }
+    if (!after) {
+        return {};
+    }
+    if (before) {
+        journal.put(rows_->inputs, after->eid, *after);
+    } else {
+        FF_TRY_VOID(journal.insert(rows_->inputs, after->eid, *after, "the input"));
+    }
+    for (const auto& [key, value] : after->tags) {
+        journal.add(rows_->tags, {key, value, after->eid});
+    }
+    rows_written_ += 1;
+    return {};
+}
+
+void MemoryStore::erase_execution(Journal& journal, const Execution& gone) {
+    write_side_sets(journal, gone, std::nullopt);
+    if (const auto input = find_row(rows_->inputs, gone.eid)) {
+        for (const auto& [key, value] : input->tags) {
+            journal.remove(rows_->tags, {key, value, gone.eid});
+        }
+        if (input->idempotency_key) {
+            // The key may have expired and been taken by a newer execution: only the own one goes.
+            const core::IdempotencyKey key{rows_->routes.at(gone.route).key.ns,
+                                           *input->idempotency_key};
+            const auto entry = find_row(rows_->idempotency, key);
+            if (entry && entry->execution_id == gone.id) {
+                journal.erase(rows_->idempotency, key);
+            }
+        }
+        journal.erase(rows_->inputs, gone.eid);
+    }
+    for (const core::Attempt& attempt : rows_->attempts_of(gone.eid)) {
+        journal.erase(rows_->attempts, {gone.eid, attempt.attempt_index});
+    }
+    journal.erase(rows_->grants, gone.eid);
+    journal.erase(rows_->eid_of, gone.id);
+    journal.erase(rows_->executions, gone.eid);
+}
+
+Result<void> MemoryStore::write_cell(Journal& journal, ExecutionCell& cell, TimestampMs now,
+                                     DurationMs retention_default_ms) {
+    if (cell.deleted) {
+        if (cell.execution.stored) {
+            erase_execution(journal, *cell.execution.stored);
+        }
+        forget_deleted(cell);
+    }
+    if (cell.execution.dirty && cell.execution.current) {
+        Execution& after = *cell.execution.current;
+        const auto& before = cell.execution.stored;
+        core::arm_timer(before, after, now, retention_default_ms);
+        if (before) {
+            journal.put(rows_->executions, after.eid, after);
+        } else {
+            FF_TRY_VOID(journal.insert(rows_->executions, after.eid, after, "the execution"));
+            FF_TRY_VOID(journal.insert(rows_->eid_of, after.id, after.eid, "the execution id"));
+        }
+        write_side_sets(journal, before, cell.execution.current);
+        rows_written_ += 1;
+    }
+    if (cell.input.dirty) {
+        FF_TRY_VOID(write_input(journal, cell));
+    }
+    for (const auto& [index, attempt] : cell.attempts) {
+        if (attempt.dirty && attempt.current) {
+            journal.put(rows_->attempts, {attempt.current->eid, index}, *attempt.current);
+            rows_written_ += 1;
+        }
+    }
+    if (cell.grant.dirty && cell.grant.current) {
+        journal.put(rows_->grants, cell.grant.current->eid, *cell.grant.current);
+    } else if (cell.grant.dirty && cell.execution.current) {
+        journal.erase(rows_->grants, cell.execution.current->eid);
+    }
+    return {};
+}
+
+Result<void> MemoryStore::write_all(Journal& journal, Snapshot& snapshot, TimestampMs now,
+                                    DurationMs retention_default_ms) {
+    number_events(snapshot, next_event_);
+    for (core::Route route : snapshot.new_routes) {
+        split_capabilities(route);
+        const core::RouteKey key = route.key;
+        FF_TRY_VOID(journal.insert(rows_->route_of, key, route.id, "the route"));
+        FF_TRY_VOID(journal.insert(rows_->routes, route.id, std::move(route), "the route number"));
+    }
+    for (const auto& [name, lane] : snapshot.lanes) {
+        if (lane.dirty && lane.current) {
+            journal.put(rows_->lanes, name, *lane.current);
+        }
+    }
+    for (auto& cell : snapshot.cells) {
+        FF_TRY_VOID(write_cell(journal, cell, now, retention_default_ms));
+    }
+    const auto write_tracked = [&](auto& map, const auto& tracked) {
+        for (const auto& [key, row] : tracked) {
+            if (row.dirty && row.current) {
+                journal.put(map, key, *row.current);
+            } else if (row.dirty) {
+                journal.erase(map, key);
+            }
+        }
+    };
+    write_tracked(rows_->idempotency, snapshot.idempotency_entries);
+    write_tracked(rows_->workers, snapshot.workers);
+    for (const auto& event : snapshot.events) {
+        FF_TRY_VOID(journal.insert(rows_->events, event.event_id, event, "the event"));
+    }
+    for (const auto& event : snapshot.log_events) {
+        FF_TRY_VOID(journal.insert(rows_->log_events, event.event_id, event, "the event"));
+        if (event.eid) {
+            journal.add(rows_->log_by_execution, {*event.eid, event.event_id});
+        }
+    }
+    rows_written_ += snapshot.events.size() + snapshot.log_events.size();
+    return {};
+}
+
+Result<void> MemoryStore::finish(const std::function<Result<void>(Journal&)>& write) {
+    FF_CHECK(swept_, "no transaction is open");
+    Result<void> done;
+    {
+        std::lock_guard lock(mutex_);
+        Journal journal;
+        write_swept(journal);
+        done = write(journal);
+        if (done && fail_next_) {
+            done = std::unexpected(*std::exchange(fail_next_, std::nullopt));
+        }
+        if (!done) {
+            journal.undo_all();
+        }
+    }
+    if (!done) {
+        rollback();
+        return done;
+    }
+    swept_.reset();
+    return {};
+}
+
+Result<void> MemoryStore::commit(Snapshot& snapshot, TimestampMs now,
+                                 DurationMs retention_default_ms) {
+    FF_TRY_VOID(finish([&](Journal& journal) {
+        return write_all(journal, snapshot, now, retention_default_ms);
+    }));
+    for (const auto& route : snapshot.new_routes) {
+        routes_.add(rows_->routes.at(route.id));
+    }
+    return {};
+}
+
+Result<void> MemoryStore::commit_upkeep() {
+    return finish([](Journal&) { return Result<void>(); });
+}
+
+// ------------------------------------------------------------------------------------ reading
+
+Result<void> MemoryStore::read(const std::function<Result<void>(Reader&)>& body) {
+    std::lock_guard lock(mutex_);
+    MemoryReader reader(*rows_);
+    return body(reader);
+}
+
+}  // namespace ff::store

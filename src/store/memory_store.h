@@ -1,0 +1,102 @@
+// The store without a database: the same seam on plain maps, for tests and simulation.
+//
+// Nothing survives the object. As for every store, the writing side belongs to one thread and read()
+// may come from any; a reader waits only while a commit is being applied. Stricter than a database:
+// a call of the writing side outside a transaction aborts.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include <ff/engine.h>
+
+#include "store/store.h"
+
+namespace ff::store {
+
+struct MemoryRows;  // the tables
+
+class MemoryStore final : public Store {
+  public:
+    static std::unique_ptr<MemoryStore> make(const EngineOptions& options);
+    ~MemoryStore() override;
+
+    /// The next commit fails with `error` once all its changes are made, and undoes them.
+    void fail_next_commit(Error error);
+
+    [[nodiscard]] const StoreInfo& info() const override { return info_; }
+    [[nodiscard]] const core::RouteTable& routes() const override { return routes_; }
+    std::int64_t next_eid(TimestampMs now) override;
+    std::int64_t next_route_id() override;
+
+    Result<void> begin() override;
+    Result<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override;
+    Result<void> load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
+                      core::Snapshot& snapshot) override;
+    Result<std::vector<core::ReadyKey>> scan_ready(RouteId route,
+                                                   const std::optional<core::ReadyKey>& after,
+                                                   std::size_t limit) override;
+    Result<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
+    Result<std::optional<TimestampMs>> next_due(TimestampMs after) override;
+    Result<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,
+                                         std::size_t limit) override;
+    Result<std::vector<Eid>> scan_all(Eid after, std::size_t limit) override;
+    Result<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
+                                                           std::size_t limit) override;
+    Result<std::vector<core::WorkerRow>> workers_of(const std::string& ns, const std::string& lane,
+                                                    TimestampMs now) override;
+    Result<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
+    Result<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
+    Result<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
+    Result<void> commit(core::Snapshot& snapshot, TimestampMs now,
+                        DurationMs retention_default_ms) override;
+    void rollback() override;
+    Result<void> commit_upkeep() override;
+    Result<void> make_durable() override { return {}; }
+    void maintain() override {}
+    Result<void> read(const std::function<Result<void>(Reader&)>& body) override;
+    [[nodiscard]] std::uint64_t rows_written() const override { return rows_written_; }
+
+  private:
+    class Journal;  // changes rows and can take it back
+    struct Swept;   // what upkeep of the open transaction deletes
+
+    explicit MemoryStore(const EngineOptions& options);
+    void load_rest(core::ExecutionCell& cell, core::InputNeed input, bool grant,
+                   bool attempt) const;
+    void load_cell(core::ExecutionCell& cell, core::InputNeed input, bool grant,
+                   bool attempt) const;
+    Result<void> finish(const std::function<Result<void>(Journal&)>& write);
+    void write_swept(Journal& journal);
+    Result<void> write_all(Journal& journal, core::Snapshot& snapshot, TimestampMs now,
+                           DurationMs retention_default_ms);
+    Result<void> write_cell(Journal& journal, core::ExecutionCell& cell, TimestampMs now,
+                            DurationMs retention_default_ms);
+    Result<void> write_input(Journal& journal, const core::ExecutionCell& cell);
+    void write_side_sets(Journal& journal, const std::optional<core::Execution>& before,
+                         const std::optional<core::Execution>& after);
+    void erase_execution(Journal& journal, const core::Execution& gone);
+
+    // Fixed after make.
+    StoreInfo info_;
+
+    // Writer thread only.
+    core::RouteTable routes_;
+    std::unique_ptr<Swept> swept_;  // set while a transaction is open
+    std::int64_t next_eid_ = 1;
+    std::int64_t next_route_ = 1;
+    std::int64_t next_event_ = 1;
+    std::int64_t eid_at_begin_ = 1;
+    std::int64_t route_at_begin_ = 1;
+    std::int64_t event_at_begin_ = 1;
+    std::atomic<std::uint64_t> rows_written_{0};
+
+    // Changed by the writer under mutex_; read by it without, by others with.
+    std::mutex mutex_;
+    std::unique_ptr<MemoryRows> rows_;
+    std::optional<Error> fail_next_;
+};
+
+}  // namespace ff::store

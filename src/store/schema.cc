@@ -1,0 +1,261 @@
+#include "store/schema.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <ff/ids.h>
+
+#include "base/check.h"
+
+namespace ff::store {
+
+namespace {
+
+constexpr std::string_view foundations = R"sql(
+CREATE TABLE ff_meta (name @text NOT NULL, value @int NOT NULL, PRIMARY KEY (name)) @keyed;
+CREATE TABLE ff_partition_config (
+    family @text NOT NULL, count @int NOT NULL, PRIMARY KEY (family)) @keyed;
+
+CREATE TABLE ff_lane_registry (
+    lane_id @text NOT NULL,
+    lane_state @int NOT NULL DEFAULT 0,
+    registered_at @int NOT NULL DEFAULT 0,
+    PRIMARY KEY (lane_id)) @keyed;
+
+CREATE TABLE ff_route (
+    route @int PRIMARY KEY,
+    lane_id @text NOT NULL,
+    namespace @text NOT NULL,
+    execution_kind @text NOT NULL,
+    required_capabilities @text NOT NULL DEFAULT '',
+    UNIQUE (lane_id, namespace, execution_kind, required_capabilities)) @table;
+
+CREATE TABLE ff_exec_core (
+    eid @int PRIMARY KEY,
+    id @bytes NOT NULL UNIQUE,
+    route @int NOT NULL DEFAULT 0,
+    priority @int NOT NULL DEFAULT 0,
+    lifecycle_phase @int NOT NULL DEFAULT 0,
+    ownership_state @int NOT NULL DEFAULT 0,
+    eligibility_state @int NOT NULL DEFAULT 8,
+    blocking_reason @int NOT NULL DEFAULT 0,
+    terminal_outcome @int NOT NULL DEFAULT 0,
+    attempt_state @int NOT NULL DEFAULT 0,
+    public_state @int NOT NULL DEFAULT 0,
+    created_at @int NOT NULL DEFAULT 0,
+    last_transition_at @int NOT NULL DEFAULT 0,
+    last_mutation_at @int NOT NULL DEFAULT 0,
+    timer_at @int,
+    last_event_id @int,
+    has_tags @int NOT NULL DEFAULT 0,
+    has_policy @int NOT NULL DEFAULT 0,
+    has_idempotency_key @int NOT NULL DEFAULT 0,
+    started_at @int,
+    completed_at @int,
+    total_attempt_count @int NOT NULL DEFAULT 0,
+    current_attempt_index @int,
+    current_attempt_id @bytes,
+    attempt_type @int NOT NULL DEFAULT 0,
+    attempt_started_at @int,
+    lease_epoch @int NOT NULL DEFAULT 0,
+    lease_id @bytes,
+    worker_id @text,
+    worker_instance_id @text,
+    lease_acquired_at @int,
+    lease_expires_at @int,
+    lease_renewed_at @int,
+    lease_expired_at @int,
+    lease_revoked_at @int,
+    lease_revoke_reason @text,
+    reclaim_not_before @int,
+    grant_expires_at @int,
+    delay_until @int,
+    execution_deadline_at @int,
+    attempt_deadline_at @int,
+    retention_ms @int,
+    attempt_resumed_at @int,
+    attempt_leased_ms @int NOT NULL DEFAULT 0,
+    lineage_reason @text,
+    lineage_requested_by @text,
+    lineage_previous_index @int,
+    retry_count @int NOT NULL DEFAULT 0,
+    replay_count @int NOT NULL DEFAULT 0,
+    lease_reclaim_count @int NOT NULL DEFAULT 0,
+    flow_id @bytes,
+    blocking_detail @text,
+    blocked_at @int,
+    progress_percent @int,
+    progress_message @text,
+    progress_updated_at @int,
+    failure_reason @text,
+    failure_category @text,
+    cancellation_reason @text,
+    cancelled_by @text,
+    last_capability_mismatch_at @int) @table;
+CREATE INDEX ff_exec_core_by_route ON ff_exec_core (route, eid);
+
+CREATE TABLE ff_exec_input (
+    eid @int PRIMARY KEY,
+    creator_identity @text,
+    payload @bytes,
+    payload_encoding @text,
+    policy @text,
+    tags @text,
+    idempotency_key @text) @table;
+
+CREATE TABLE ff_attempt (
+    eid @int NOT NULL,
+    attempt_index @int NOT NULL,
+    attempt_id @bytes NOT NULL,
+    attempt_type @int NOT NULL DEFAULT 0,
+    attempt_state @int NOT NULL DEFAULT 1,
+    started_at @int NOT NULL DEFAULT 0,
+    resumed_at @int,
+    suspended_at @int,
+    ended_at @int,
+    suspension_id @text,
+    lease_id @bytes,
+    lease_epoch @int NOT NULL DEFAULT 0,
+    worker_id @text,
+    worker_instance_id @text,
+    failure_reason @text,
+    failure_category @text,
+    reason @text,
+    requested_by @text,
+    previous_attempt_index @int,
+    retry_at @int,
+    result @bytes,
+    result_encoding @text,
+    PRIMARY KEY (eid, attempt_index)) @keyed;
+
+CREATE TABLE ff_claim_grant (
+    eid @int PRIMARY KEY,
+    grant_id @bytes NOT NULL,
+    kind @int NOT NULL DEFAULT 0,
+    worker_id @text NOT NULL,
+    worker_instance_id @text NOT NULL,
+    lane_id @text NOT NULL,
+    worker_capabilities @text NOT NULL DEFAULT '',
+    capability_hash @text,
+    route_snapshot_json @text,
+    admission_summary @text,
+    grant_ttl_ms @int NOT NULL DEFAULT 0,
+    issued_at @int NOT NULL DEFAULT 0,
+    expires_at @int NOT NULL DEFAULT 0) @table;
+CREATE INDEX ff_claim_grant_by_expiry ON ff_claim_grant (expires_at);
+
+CREATE TABLE ff_ready (
+    route @int NOT NULL, rank @int NOT NULL, eid @int NOT NULL,
+    PRIMARY KEY (route, rank, eid)) @keyed;
+CREATE TABLE ff_timer (
+    kind @int NOT NULL, due_at @int NOT NULL, eid @int NOT NULL,
+    PRIMARY KEY (kind, due_at, eid)) @keyed;
+CREATE TABLE ff_listed (
+    bucket @int NOT NULL, eid @int NOT NULL, PRIMARY KEY (bucket, eid)) @keyed;
+CREATE TABLE ff_exec_tag (
+    tag_key @text NOT NULL, tag_value @text NOT NULL, eid @int NOT NULL,
+    PRIMARY KEY (tag_key, tag_value, eid)) @keyed;
+
+CREATE TABLE ff_idempotency (
+    namespace @text NOT NULL,
+    idempotency_key @text NOT NULL,
+    execution_id @bytes NOT NULL,
+    expires_at @int NOT NULL DEFAULT 0,
+    PRIMARY KEY (namespace, idempotency_key)) @keyed;
+CREATE INDEX ff_idempotency_by_expiry ON ff_idempotency (expires_at);
+
+CREATE TABLE ff_worker_registry (
+    namespace @text NOT NULL,
+    worker_instance_id @text NOT NULL,
+    worker_id @text NOT NULL,
+    lanes @text NOT NULL DEFAULT '[]',
+    capabilities @text NOT NULL DEFAULT '[]',
+    liveness_ttl_ms @int NOT NULL DEFAULT 0,
+    registered_at @int NOT NULL DEFAULT 0,
+    last_heartbeat @int NOT NULL DEFAULT 0,
+    PRIMARY KEY (namespace, worker_instance_id)) @keyed;
+
+CREATE TABLE ff_exec_event (
+    event_id @int PRIMARY KEY,
+    previous_event_id @int,
+    eid @int NOT NULL DEFAULT 0,
+    execution_id @bytes NOT NULL,
+    route @int NOT NULL DEFAULT 0,
+    occurred_at @int NOT NULL DEFAULT 0,
+    lease_event @int NOT NULL DEFAULT 0,
+    outcome @int,
+    lease_id @bytes,
+    lease_epoch @int NOT NULL DEFAULT 0,
+    attempt_index @int,
+    attempt_id @bytes,
+    worker_id @text,
+    worker_instance_id @text,
+    expires_at @int,
+    old_lease_id @bytes,
+    reason @text,
+    revoked_by @text,
+    flow_id @bytes,
+    tags @text) @table;
+
+CREATE TABLE ff_log_event (
+    event_id @int PRIMARY KEY,
+    family @int NOT NULL DEFAULT 2,
+    type @text NOT NULL,
+    occurred_at @int NOT NULL DEFAULT 0,
+    eid @int,
+    execution_id @bytes,
+    flow_id @bytes,
+    namespace @text,
+    tags @text,
+    payload @text NOT NULL DEFAULT '') @table;
+CREATE INDEX ff_log_event_by_family ON ff_log_event (family, event_id);
+CREATE INDEX ff_log_event_by_execution ON ff_log_event (eid) WHERE eid IS NOT NULL;
+)sql";
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> sqlite_tokens{{
+    {"@int", "INTEGER"},
+    {"@text", "TEXT"},
+    {"@bytes", "BLOB"},
+    {"@table", "STRICT"},
+    {"@keyed", "STRICT, WITHOUT ROWID"},
+}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> postgres_tokens{{
+    {"@int", "BIGINT"},
+    {"@text", "TEXT COLLATE \"C\""},
+    {"@bytes", "BYTEA"},
+    {"@table", ""},
+    {"@keyed", ""},
+}};
+
+}  // namespace
+
+const std::vector<Migration>& migrations() {
+    static const std::vector<Migration> all{{1, "foundations", foundations}};
+    return all;
+}
+
+std::string expand(std::string_view text, Dialect dialect) {
+    const auto& tokens = dialect == Dialect::sqlite ? sqlite_tokens : postgres_tokens;
+    std::string out;
+    while (!text.empty()) {
+        const std::size_t at = text.find('@');
+        out += text.substr(0, at);
+        if (at == std::string_view::npos) {
+            break;
+        }
+        text.remove_prefix(at);
+        const auto found = std::ranges::find_if(
+            tokens, [&](const auto& entry) { return text.starts_with(entry.first); });
+        FF_CHECK(found != tokens.end(), "a migration has a token nobody knows");
+        out += found->second;
+        text.remove_prefix(found->first.size());
+    }
+    return out;
+}
+
+std::string checksum(const Migration& migration) {
+    return log_digest(migration.text) + log_digest(std::string(migration.name));
+}
+
+}  // namespace ff::store

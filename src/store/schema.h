@@ -1,0 +1,29 @@
+// The schema, written once for both databases, and how it came to be: numbered migrations.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ff::store {
+
+enum class Dialect : std::uint8_t { sqlite, postgres };
+
+struct Migration {
+    int version;
+    std::string_view name;
+    std::string_view text;  ///< with tokens; see expand()
+};
+
+/// All migrations in order. The version of a store is that of the last one applied.
+const std::vector<Migration>& migrations();
+
+/// The statements of a migration in one database's words. Tokens: @int, @text, @bytes; @table ends
+/// an ordinary table, @keyed one that is found only by its primary key.
+std::string expand(std::string_view text, Dialect dialect);
+
+/// Guards against a migration that was edited after it was applied.
+std::string checksum(const Migration& migration);
+
+}  // namespace ff::store

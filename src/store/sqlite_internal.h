@@ -1,0 +1,74 @@
+// Parts of SqliteStore that its two source files share.
+#pragma once
+
+#include "store/catalogue.h"
+#include "store/sqlite_reader.h"
+#include "store/sqlite_store.h"
+
+namespace ff::store {
+
+/// The writer's prepared statements. Made once; each is used by one step of one batch at a time.
+struct SqliteStore::Hot {
+    explicit Hot(SqliteDb& db)
+        : texts(db),
+          executions(db),
+          inputs(db),
+          attempts(db),
+          grants(db),
+          lanes(db),
+          route_rows(db),
+          idempotency(db),
+          workers(db),
+          events(db),
+          log_events(db),
+          begin(texts.get("BEGIN IMMEDIATE")),
+          commit(texts.get("COMMIT")),
+          execution_by_id(texts.get(sql::execution_by_id)),
+          execution_by_eid(texts.get(sql::execution_by_eid)),
+          input_by_eid(texts.get(sql::input_by_eid)),
+          ready_head(texts.get(sql::ready_head)),
+          ready_insert(texts.get(sql::ready_insert)),
+          ready_delete(texts.get(sql::ready_delete)),
+          timer_insert(texts.get(sql::timer_insert)),
+          timer_delete(texts.get(sql::timer_delete)),
+          listed_insert(texts.get(sql::listed_insert)),
+          listed_delete(texts.get(sql::listed_delete)) {}
+
+    StatementCache texts;
+    RowWriter<core::Execution> executions;
+    RowWriter<core::ExecutionInput> inputs;
+    RowWriter<core::Attempt> attempts;
+    RowWriter<core::GrantRow> grants;
+    RowWriter<core::Lane> lanes;
+    RowWriter<core::Route> route_rows;
+    RowWriter<core::IdempotencyEntry> idempotency;
+    RowWriter<core::WorkerRow> workers;
+    RowWriter<core::ExecutionEvent> events;
+    RowWriter<core::LogEvent> log_events;
+    // Looked up once: the texts are long and these run for every command.
+    Statement& begin;
+    Statement& commit;
+    Statement& execution_by_id;
+    Statement& execution_by_eid;
+    Statement& input_by_eid;
+    Statement& ready_head;
+    Statement& ready_insert;
+    Statement& ready_delete;
+    Statement& timer_insert;
+    Statement& timer_delete;
+    Statement& listed_insert;
+    Statement& listed_delete;
+};
+
+struct SqliteStore::ReadConnection {
+    explicit ReadConnection(std::unique_ptr<SqliteDb> connection)
+        : owned(std::move(connection)), db(*owned), reader(db) {}
+    /// On a connection that somebody else owns.
+    explicit ReadConnection(SqliteDb& connection) : db(connection), reader(db) {}
+
+    std::unique_ptr<SqliteDb> owned;
+    SqliteDb& db;
+    SqliteReader reader;
+};
+
+}  // namespace ff::store

@@ -1,0 +1,355 @@
+// Opening a SQLite store: the lock, the settings, the schema, the partition counts.
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "store/schema.h"
+#include "store/sqlite_internal.h"
+#include "store/views.h"
+
+namespace ff::store {
+
+namespace {
+
+/// An open fault in words that say what to do.
+Error open_error(const std::string& path, SqliteDb& db, Error error) {
+    switch (sqlite3_errcode(db.handle()) & 0xff) {
+        case SQLITE_NOTADB:
+            return {ErrorCode::store_open_failed,
+                    path + " is not a FlowFabric store: the file is not a SQLite database; name "
+                           "another file",
+                    {}};
+        case SQLITE_CORRUPT:
+            return {ErrorCode::store_corrupt,
+                    path + " is damaged (" + error.detail + "); restore it from a backup",
+                    {}};
+        default:
+            break;
+    }
+    switch (error.code) {
+        case ErrorCode::store_busy:
+        case ErrorCode::store_io:
+        case ErrorCode::internal:
+            return {ErrorCode::store_open_failed, "cannot open " + path + ": " + error.detail, {}};
+        default:
+            return error;
+    }
+}
+
+/// Makes the file if it is missing, readable by its owner only; SQLite gives its log the same
+/// rights. An existing file is not opened here: closing it again would drop the locks of a
+/// connection this process may have on it.
+Result<void> create_private(const std::string& path) {
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    const fs::path folder = fs::absolute(path, ignored).parent_path();
+    if (!fs::is_directory(folder, ignored)) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        "the folder " + folder.string() + " does not exist; create it first");
+    }
+    if (fs::is_directory(path, ignored)) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        path + " is a folder; name a file in it, for example " + path +
+                            "/flowfabric.db");
+    }
+    bool usable = access(path.c_str(), R_OK | W_OK) == 0;
+    if (!usable && errno == ENOENT) {
+        const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        usable = fd >= 0;
+        if (usable) {
+            close(fd);
+        }
+    }
+    if (!usable) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        "cannot open " + path + ": " + std::strerror(errno) +
+                            "; check the rights of the file and its folder");
+    }
+    return {};
+}
+
+/// Makes the names of new files in a folder survive a power cut.
+Result<void> sync_folder_of(const std::string& path) {
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool synced = fd >= 0 && fsync(fd) == 0;
+    const int fault = errno;
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (!synced) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        "cannot sync the folder " + folder + ": " + std::strerror(fault));
+    }
+    return {};
+}
+
+Result<int> schema_version(SqliteDb& db) {
+    FF_TRY(const std::string exists,
+           db.scalar("SELECT 1 FROM sqlite_master WHERE name = 'ff_schema_migration'"));
+    if (exists.empty()) {
+        FF_TRY(const std::string tables, db.scalar("SELECT COUNT(*) FROM sqlite_master"));
+        if (tables != "0") {
+            return ff::fail(ErrorCode::store_open_failed,
+                            "the database holds tables of another program; name another file");
+        }
+        return 0;
+    }
+    FF_TRY(const std::string version,
+           db.scalar("SELECT COALESCE(MAX(version), 0) FROM ff_schema_migration"));
+    return std::stoi(version);
+}
+
+Result<void> check_applied(SqliteDb& db, int version) {
+    for (const Migration& migration : migrations()) {
+        if (migration.version > version) {
+            break;
+        }
+        FF_TRY(const std::string stored,
+               db.scalar("SELECT checksum FROM ff_schema_migration WHERE version = " +
+                         std::to_string(migration.version)));
+        if (stored != checksum(migration)) {
+            return ff::fail(ErrorCode::store_corrupt,
+                            "schema migration " + std::to_string(migration.version) +
+                                " was applied in another form; this file comes from a program "
+                                "that was altered");
+        }
+    }
+    return {};
+}
+
+Result<void> apply(SqliteDb& db, const Migration& migration) {
+    FF_TRY_VOID(db.execute("BEGIN IMMEDIATE"));
+    const std::string record = "INSERT INTO ff_schema_migration (version, name, checksum) VALUES (" +
+                               std::to_string(migration.version) + ", '" +
+                               std::string(migration.name) + "', '" + checksum(migration) + "')";
+    auto done = db.execute(expand(migration.text, Dialect::sqlite));
+    if (done) {
+        done = db.execute(record);
+    }
+    if (done) {
+        done = db.execute("COMMIT");
+    }
+    if (!done) {
+        [[maybe_unused]] auto undone = db.execute("ROLLBACK");
+        return std::unexpected(std::move(done).error());
+    }
+    return {};
+}
+
+/// Views follow the program, not the migrations: made anew when their text differs.
+Result<void> refresh_views(SqliteDb& db) {
+    const std::string text = view_statements(Dialect::sqlite);
+    const std::string digest = log_digest(text);
+    FF_TRY(const std::string stored,
+           db.scalar("SELECT checksum FROM ff_schema_migration WHERE version = 0"));
+    if (stored == digest) {
+        return {};
+    }
+    return db.execute("BEGIN IMMEDIATE; " + text +
+                      "INSERT OR REPLACE INTO ff_schema_migration (version, name, checksum)"
+                      " VALUES (0, 'views', '" +
+                      digest + "'); COMMIT");
+}
+
+/// The version of a database this program may use. Changes nothing.
+Result<int> check_schema(SqliteDb& db) {
+    FF_TRY(const int version, schema_version(db));
+    const int newest = migrations().back().version;
+    if (version > newest) {
+        return ff::fail(ErrorCode::schema_too_new,
+                        "the store has schema version " + std::to_string(version) +
+                            ", this program knows up to " + std::to_string(newest) +
+                            "; use a newer ff");
+    }
+    FF_TRY_VOID(check_applied(db, version));
+    return version;
+}
+
+}  // namespace
+
+Result<std::string> migrate_sqlite(SqliteDb& db) {
+    FF_TRY(const int version, check_schema(db));
+    if (version == 0) {
+        // It may be there: a program that was stopped here made it and nothing else.
+        FF_TRY_VOID(db.execute("CREATE TABLE IF NOT EXISTS ff_schema_migration"
+                               " (version INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+                               " checksum TEXT NOT NULL) STRICT"));
+    }
+    std::string done;
+    for (const Migration& migration : migrations()) {
+        if (migration.version > version) {
+            FF_TRY_VOID(apply(db, migration));
+            done += (done.empty() ? "" : ", ") + std::string(migration.name);
+        }
+    }
+    FF_TRY_VOID(refresh_views(db));
+    return done;
+}
+
+Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const Location& location,
+                                                       const EngineOptions& options) {
+    using Form = Location::Form;
+    FF_CHECK(location.form == Form::sqlite_file || location.form == Form::sqlite_private_memory ||
+                 location.form == Form::sqlite_named_memory,
+             "the location is not one of SQLite");
+    std::unique_ptr<SqliteStore> store(new SqliteStore);
+    store->warn_ = options.warn ? options.warn : [](std::string_view) {};
+    FF_TRY_VOID(location.form == Form::sqlite_file ? store->open_file(location, options)
+                                                   : store->open_memory(options));
+    if (auto started = store->start(options); !started) {
+        Error error = std::move(started).error();
+        return std::unexpected(store->path_.empty()
+                                   ? std::move(error)
+                                   : open_error(store->path_, *store->db_, std::move(error)));
+    }
+    return store;
+}
+
+Result<void> SqliteStore::open_file(const Location& location, const EngineOptions& options) {
+    FF_TRY_VOID(create_private(location.target));
+    // The file's one name, as SQLite has it too: a link to a store is that store, with its lock.
+    path_ = canonical_path(location.target);
+    FF_TRY(lock_, FileLock::take(path_));
+    auto db = SqliteDb::open(path_, OpenMode::write, options.busy_timeout_ms);
+    if (!db) {
+        return ff::fail(ErrorCode::store_open_failed, std::move(db).error().detail);
+    }
+    db_ = std::move(*db);
+    // Before anything is changed: the file may be somebody else's.
+    if (auto known = check_schema(*db_); !known) {
+        return std::unexpected(open_error(path_, *db_, std::move(known).error()));
+    }
+    const bool full = options.synchronous == EngineOptions::Synchronous::full;
+    // Automatic checkpoints are off: maintain() makes them between batches, on this connection.
+    // The log file is kept at its size: overwriting costs a third less per sync than extending.
+    auto settings = db_->execute(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
+        "PRAGMA secure_delete = OFF; PRAGMA wal_autocheckpoint = 0;"
+        "PRAGMA journal_size_limit = -1; PRAGMA cache_size = -" +
+        std::to_string(options.cache_mib * 1024));
+    if (!settings) {
+        return std::unexpected(open_error(path_, *db_, std::move(settings).error()));
+    }
+    int persist = 1;
+    sqlite3_file_control(db_->handle(), "main", SQLITE_FCNTL_PERSIST_WAL, &persist);
+    sqlite3_wal_hook(db_->handle(), &SqliteStore::note_log_pages, this);
+    sync_log_ = full;
+    info_.durability = full ? "full" : "normal";
+    info_.location = location.target;
+    return {};
+}
+
+Result<void> SqliteStore::open_memory(const EngineOptions& options) {
+    FF_TRY(db_, SqliteDb::open(":memory:", OpenMode::write, options.busy_timeout_ms));
+    FF_TRY_VOID(db_->execute("PRAGMA foreign_keys = ON; PRAGMA journal_mode = MEMORY"));
+    info_.durability = "none (in memory)";
+    info_.location = "memory";
+    return {};
+}
+
+Result<void> SqliteStore::start(const EngineOptions& options) {
+    info_.backend = BackendTag::sqlite;
+    info_.family = "sqlite";
+    info_.version = sqlite_version();
+    busy_timeout_ms_ = options.busy_timeout_ms;
+    FF_TRY(info_.migration, migrate_sqlite(*db_));
+    FF_TRY_VOID(check_partitions(options));
+    hot_ = std::make_unique<Hot>(*db_);
+    FF_TRY_VOID(load_counters());
+    if (path_.empty()) {
+        memory_reader_ = std::make_unique<ReadConnection>(*db_);
+        return {};
+    }
+    FF_TRY_VOID(open_log());
+    const int readers = std::max(1, options.pool_size - 1);
+    for (int i = 0; i < readers; ++i) {
+        FF_TRY(auto connection, SqliteDb::open(path_, OpenMode::read_only, busy_timeout_ms_));
+        FF_TRY_VOID(connection->execute("PRAGMA query_only = ON; PRAGMA wal_autocheckpoint = 0;"
+                                        "PRAGMA cache_size = -2048"));
+        readers_.push_back(std::make_unique<ReadConnection>(std::move(connection)));
+    }
+    return {};
+}
+
+Result<void> SqliteStore::open_log() {
+    log_fd_ = ::open((path_ + "-wal").c_str(), O_RDONLY | O_CLOEXEC);
+    if (log_fd_ < 0) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        "cannot open " + path_ + "-wal: " + std::strerror(errno) +
+                            "; the store must be on a file system that SQLite's log works on");
+    }
+    if (!sync_log_) {
+        return {};
+    }
+    // What a killed predecessor had written may be in memory only, and is about to be shown.
+    FF_TRY_VOID(sync_folder_of(path_));
+    return make_durable();
+}
+
+Result<void> SqliteStore::check_partitions(const EngineOptions& options) {
+    if (options.flow_partitions && *options.flow_partitions == 0) {
+        return ff::fail(ErrorCode::invalid_config, "the partition count must be at least 1");
+    }
+    FF_TRY(const std::string stored,
+           db_->scalar("SELECT count FROM ff_partition_config WHERE family = 'flow'"));
+    if (stored.empty()) {
+        info_.partitions.flow = options.flow_partitions.value_or(1);
+        return db_->execute("INSERT INTO ff_partition_config (family, count) VALUES ('flow', " +
+                            std::to_string(info_.partitions.flow) +
+                            "), ('budget', 1), ('quota', 1)");
+    }
+    if (options.flow_partitions && std::to_string(*options.flow_partitions) != stored) {
+        return ff::fail(ErrorCode::partition_mismatch,
+                        "partition count mismatch: stored=" + stored +
+                            " configured=" + std::to_string(*options.flow_partitions));
+    }
+    info_.partitions.flow = static_cast<std::uint16_t>(std::stoi(stored));
+    return {};
+}
+
+Result<void> SqliteStore::load_counters() {
+    // Row numbers are never used twice, though the rows that had them may be gone: the highest
+    // ever given out is noted when rows are deleted.
+    const auto next = [this](const std::string& column, const std::string& table,
+                             const std::string& note) -> Result<std::int64_t> {
+        FF_TRY(const std::string newest,
+               db_->scalar("SELECT MAX(COALESCE((SELECT MAX(" + column + ") FROM " + table +
+                           "), 0), COALESCE((SELECT value FROM ff_meta WHERE name = '" + note +
+                           "'), 0))"));
+        return std::stoll(newest) + 1;
+    };
+    FF_TRY(next_eid_, next("eid", "ff_exec_core", "eid_high"));
+    FF_TRY(next_route_, next("route", "ff_route", "route_high"));
+    FF_TRY(const std::int64_t after_exec, next("event_id", "ff_exec_event", "event_high"));
+    FF_TRY(const std::int64_t after_log, next("event_id", "ff_log_event", "event_high"));
+    next_event_ = std::max(after_exec, after_log);
+    FF_TRY(auto rows, select_all<core::Route>(hot_->texts.get(sql::all_routes)));
+    for (auto& row : rows) {
+        split_capabilities(row);
+        routes_.add(std::move(row));
+    }
+    return {};
+}
+
+SqliteStore::~SqliteStore() {
+    readers_.clear();
+    memory_reader_.reset();
+    hot_.reset();
+    if (db_ && !path_.empty()) {
+        // The last connection: bring everything into the database file and let the log go.
+        int persist = 0;
+        sqlite3_file_control(db_->handle(), "main", SQLITE_FCNTL_PERSIST_WAL, &persist);
+    }
+    db_.reset();
+    if (log_fd_ >= 0) {
+        close(log_fd_);
+    }
+}
+
+}  // namespace ff::store

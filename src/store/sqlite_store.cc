@@ -1,0 +1,733 @@
+#include "store/sqlite_store.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "store/prepare.h"
+#include "store/sqlite_internal.h"
+
+namespace ff::store {
+
+using core::Execution;
+using core::ExecutionCell;
+using core::Snapshot;
+
+namespace {
+
+/// The writer copies the log into the database after this many pages: about 4 ms of work, between
+/// batches.
+constexpr int checkpoint_pages = 1'000;
+/// How many leased rows are remembered: about 10 MiB at most.
+constexpr std::size_t leased_rows_max = 8'192;
+/// A log beyond this size (64 MiB) is worth a warning.
+constexpr int log_pages_warn = 16'384;
+
+}  // namespace
+
+std::int64_t SqliteStore::next_eid(TimestampMs) { return next_eid_++; }
+
+std::int64_t SqliteStore::next_route_id() { return next_route_++; }
+
+Result<void> SqliteStore::begin() {
+    FF_CHECK(!in_transaction_, "a transaction is open already");
+    {
+        std::lock_guard lock(durable_mutex_);
+        if (broken_) {
+            return std::unexpected(*broken_);
+        }
+    }
+    if (path_.empty()) {
+        memory_mutex_.lock();
+    }
+    eid_at_begin_ = next_eid_;
+    route_at_begin_ = next_route_;
+    event_at_begin_ = next_event_;
+    deleted_executions_ = false;
+    auto begun = hot_->begin.run();
+    in_transaction_ = begun.has_value();
+    if (!begun && path_.empty()) {
+        memory_mutex_.unlock();
+    }
+    return begun;
+}
+
+void SqliteStore::rollback() {
+    if (!in_transaction_) {
+        return;
+    }
+    in_transaction_ = false;
+    next_eid_ = eid_at_begin_;
+    next_route_ = route_at_begin_;
+    next_event_ = event_at_begin_;
+    if (sqlite3_get_autocommit(db_->handle()) == 0) {
+        if (auto undone = db_->execute("ROLLBACK"); !undone) {
+            warn_("rolling back: " + undone.error().message());
+        }
+    }
+    if (path_.empty()) {
+        memory_mutex_.unlock();
+    }
+}
+
+// ------------------------------------------------------------------------------------ loading
+
+Result<void> SqliteStore::load_rest(ExecutionCell& cell, core::InputNeed input, bool grant,
+                                    bool attempt) {
+    const auto& current = cell.execution.current;
+    if (!cell.input.loaded && current && needs_input(input, *current)) {
+        hot_->input_by_eid.integer(current->eid);
+        FF_TRY(auto row, select_one<core::ExecutionInput>(hot_->input_by_eid));
+        cell.input.load(std::move(row));
+    }
+    if (grant && !cell.grant.loaded && current) {
+        Statement& s = hot_->texts.get(sql::grant_by_eid);
+        s.integer(current->eid);
+        FF_TRY(auto row, select_one<core::GrantRow>(s));
+        cell.grant.load(std::move(row));
+    }
+    if (attempt && current && needs_attempt(*current) &&
+        !cell.attempts[*current->current_attempt_index].loaded) {
+        Statement& s = hot_->texts.get(sql::attempt_by_key);
+        s.integer(current->eid);
+        s.integer(*current->current_attempt_index);
+        FF_TRY(auto row, select_one<core::Attempt>(s));
+        cell.attempts[*current->current_attempt_index].load(std::move(row));
+    }
+    return {};
+}
+
+Result<void> SqliteStore::load_cell(ExecutionCell& cell, core::InputNeed input, bool grant,
+                                    bool attempt) {
+    if (!cell.execution.loaded) {
+        if (auto known = leased_rows_.extract(cell.id)) {
+            cell.execution.load(std::move(known.mapped()));
+            return load_rest(cell, input, grant, attempt);
+        }
+        hot_->execution_by_id.bytes_copy(cell.id.raw());
+        FF_TRY(auto row, select_one<Execution>(hot_->execution_by_id));
+        cell.execution.load(std::move(row));
+    }
+    return load_rest(cell, input, grant, attempt);
+}
+
+Result<void> SqliteStore::load(const core::ReadSet& set, Snapshot& snapshot) {
+    for (const auto& need : set.executions) {
+        ExecutionCell& cell = snapshot.cell(need.id);
+        if (need.fresh) {
+            cell.execution.load(std::nullopt);
+            continue;
+        }
+        FF_TRY_VOID(load_cell(cell, need.input, need.grant, need.attempt));
+        snapshot.index_by_eid(cell);
+    }
+    for (const auto& name : set.lanes) {
+        if (!snapshot.lanes[name].loaded) {
+            Statement& s = hot_->texts.get(sql::lane_by_name);
+            s.text(name);
+            FF_TRY(auto row, select_one<core::Lane>(s));
+            snapshot.load_lane(name, std::move(row));
+        }
+    }
+    for (const auto& key : set.idempotency) {
+        if (!snapshot.idempotency_entries[key].loaded) {
+            Statement& s = hot_->texts.get(sql::idempotency_by_key);
+            s.text(key.ns);
+            s.text(key.key);
+            FF_TRY(auto row, select_one<core::IdempotencyEntry>(s));
+            snapshot.load_idempotency(key, std::move(row));
+        }
+    }
+    for (const auto& key : set.workers) {
+        if (!snapshot.workers[key].loaded) {
+            Statement& s = hot_->texts.get(sql::worker_by_key);
+            s.text(key.ns);
+            s.text(key.worker_instance_id);
+            FF_TRY(auto row, select_one<core::WorkerRow>(s));
+            snapshot.load_worker(key, std::move(row));
+        }
+    }
+    for (const auto& key : set.leased_by) {
+        Statement& s = hot_->texts.get(sql::leased_by_instance);
+        s.text(key.worker_instance_id);
+        s.text(key.ns);
+        std::vector<ExecutionId> ids;
+        for (;;) {
+            FF_TRY(const bool found, s.step());
+            if (!found) {
+                break;
+            }
+            FF_TRY_VOID(take_checked(s, "id", ids.emplace_back()));
+        }
+        s.reset();
+        for (const ExecutionId& id : ids) {
+            ExecutionCell& cell = snapshot.cell(id);
+            FF_TRY_VOID(load_cell(cell, core::InputNeed::if_tagged, false, false));
+            snapshot.index_by_eid(cell);
+        }
+        snapshot.load_leased_by(key, std::move(ids));
+    }
+    return {};
+}
+
+Result<void> SqliteStore::load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
+                               Snapshot& snapshot) {
+    for (Eid eid : eids) {
+        ExecutionCell* cell = snapshot.find_cell(eid);
+        if (cell == nullptr) {
+            hot_->execution_by_eid.integer(eid);
+            FF_TRY(auto row, select_one<Execution>(hot_->execution_by_eid));
+            if (!row) {
+                continue;  // a side table named it, and it is gone: the caller finds no cell
+            }
+            cell = &snapshot.cell(row->id);
+            cell->execution.load(std::move(row));
+            snapshot.index_by_eid(*cell);
+        }
+        FF_TRY_VOID(load_rest(*cell, input, false, attempt));
+    }
+    return {};
+}
+
+// -------------------------------------------------------------------------------------- scans
+
+Result<std::vector<core::ReadyKey>> SqliteStore::scan_ready(
+    RouteId route, const std::optional<core::ReadyKey>& after, std::size_t limit) {
+    Statement& s = hot_->ready_head;
+    s.integer(route);
+    s.integer(after ? after->rank : std::numeric_limits<std::int32_t>::min());
+    s.integer(after ? after->eid : 0);
+    s.integer(static_cast<std::int64_t>(limit));
+    std::vector<core::ReadyKey> out;
+    for (;;) {
+        FF_TRY(const bool found, s.step());
+        if (!found) {
+            break;
+        }
+        core::ReadyKey& key = out.emplace_back();
+        key.route = route;
+        key.rank = static_cast<std::int32_t>(s.integer());
+        key.eid = s.integer();
+    }
+    s.reset();
+    return out;
+}
+
+Result<std::vector<core::TimerKey>> SqliteStore::scan_due(TimestampMs now, std::size_t limit) {
+    std::vector<core::TimerKey> out;
+    for (auto kind : {core::TimerKind::lease, core::TimerKind::wake, core::TimerKind::retention}) {
+        if (out.size() >= limit) {
+            break;
+        }
+        Statement& s = hot_->texts.get(sql::timers_due);
+        s.integer(static_cast<std::int64_t>(kind));
+        s.integer(now);
+        s.integer(static_cast<std::int64_t>(limit - out.size()));
+        for (;;) {
+            FF_TRY(const bool found, s.step());
+            if (!found) {
+                break;
+            }
+            core::TimerKey& key = out.emplace_back();
+            key.kind = kind;
+            key.due_at = s.integer();
+            key.eid = s.integer();
+        }
+        s.reset();
+    }
+    return out;
+}
+
+Result<std::optional<TimestampMs>> SqliteStore::next_due(TimestampMs after) {
+    std::optional<TimestampMs> earliest;
+    for (auto kind : {core::TimerKind::lease, core::TimerKind::wake, core::TimerKind::retention}) {
+        Statement& s = hot_->texts.get(sql::timer_next);
+        s.integer(static_cast<std::int64_t>(kind));
+        s.integer(after);
+        FF_TRY(const bool found, s.step());
+        if (found) {
+            const TimestampMs due = s.integer();
+            earliest = earliest ? std::min(*earliest, due) : due;
+        }
+        s.reset();
+    }
+    return earliest;
+}
+
+namespace {
+
+Result<std::vector<Eid>> collect_eids(Statement& s) {
+    std::vector<Eid> out;
+    for (;;) {
+        FF_TRY(const bool found, s.step());
+        if (!found) {
+            break;
+        }
+        out.push_back(s.integer());
+    }
+    s.reset();
+    return out;
+}
+
+}  // namespace
+
+Result<std::vector<Eid>> SqliteStore::scan_bucket(core::Bucket bucket, Eid after,
+                                                  std::size_t limit) {
+    Statement& s = hot_->texts.get(sql::bucket_after);
+    s.integer(static_cast<std::int64_t>(bucket));
+    s.integer(after);
+    s.integer(static_cast<std::int64_t>(limit));
+    return collect_eids(s);
+}
+
+Result<std::vector<Eid>> SqliteStore::scan_all(Eid after, std::size_t limit) {
+    Statement& s = hot_->texts.get(sql::executions_after);
+    s.integer(after);
+    s.integer(static_cast<std::int64_t>(limit));
+    return collect_eids(s);
+}
+
+Result<std::vector<core::WorkerKey>> SqliteStore::scan_dead_workers(TimestampMs now,
+                                                                    std::size_t limit) {
+    // The registry is as long as there are workers; no index is worth a write per heartbeat.
+    FF_TRY(auto rows, select_all<core::WorkerRow>(hot_->texts.get(sql::workers_all)));
+    std::vector<core::WorkerKey> out;
+    for (auto& row : rows) {
+        if (!row.live(now) && out.size() < limit) {
+            out.push_back(std::move(row.key));
+        }
+    }
+    return out;
+}
+
+Result<std::vector<core::WorkerRow>> SqliteStore::workers_of(const std::string& ns,
+                                                             const std::string& lane,
+                                                             TimestampMs now) {
+    FF_TRY(auto rows, select_all<core::WorkerRow>(hot_->texts.get(sql::workers_all)));
+    std::erase_if(rows, [&](const core::WorkerRow& row) {
+        return row.key.ns != ns || !row.live(now) ||
+               std::ranges::find(row.lanes, lane) == row.lanes.end();
+    });
+    return rows;
+}
+
+// ------------------------------------------------------------------------------------- upkeep
+
+Result<std::uint64_t> SqliteStore::sweep_grants(TimestampMs before, std::size_t limit) {
+    FF_CHECK(in_transaction_, "no transaction is open");
+    Statement& s = hot_->texts.get(sql::grants_sweep);
+    s.integer(before);
+    s.integer(static_cast<std::int64_t>(limit));
+    FF_TRY_VOID(s.run());
+    return static_cast<std::uint64_t>(db_->changes());
+}
+
+Result<std::uint64_t> SqliteStore::sweep_idempotency(TimestampMs now, std::size_t limit) {
+    FF_CHECK(in_transaction_, "no transaction is open");
+    Statement& s = hot_->texts.get(sql::idempotency_sweep);
+    s.integer(now);
+    s.integer(static_cast<std::int64_t>(limit));
+    FF_TRY_VOID(s.run());
+    return static_cast<std::uint64_t>(db_->changes());
+}
+
+Result<std::uint64_t> SqliteStore::trim_events(TimestampMs before, std::size_t limit) {
+    FF_CHECK(in_transaction_, "no transaction is open");
+    std::uint64_t gone = 0;
+    for (const std::string* text : {&sql::exec_events_trim, &sql::log_events_trim}) {
+        Statement& s = hot_->texts.get(*text);
+        s.integer(static_cast<std::int64_t>(limit));
+        s.integer(before);
+        FF_TRY_VOID(s.run());
+        gone += static_cast<std::uint64_t>(db_->changes());
+    }
+    if (gone > 0) {
+        Statement& s = hot_->texts.get(sql::meta_put);
+        s.text("event_high");
+        s.integer(next_event_ - 1);
+        FF_TRY_VOID(s.run());
+    }
+    return gone;
+}
+
+// ------------------------------------------------------------------------------------ writing
+
+Result<void> SqliteStore::write_side_tables(const std::optional<Execution>& before,
+                                            const std::optional<Execution>& after) {
+    const auto ready_before = before ? core::ready_key(*before) : std::nullopt;
+    const auto ready_after = after ? core::ready_key(*after) : std::nullopt;
+    const auto bind_ready = [](Statement& s, const core::ReadyKey& key) {
+        s.integer(key.route);
+        s.integer(key.rank);
+        s.integer(key.eid);
+        return s.run();
+    };
+    if (ready_before != ready_after) {
+        if (ready_before) {
+            FF_TRY_VOID(bind_ready(hot_->ready_delete, *ready_before));
+        }
+        if (ready_after) {
+            FF_TRY_VOID(bind_ready(hot_->ready_insert, *ready_after));
+        }
+    }
+    const auto timer_before = before ? core::timer_key(*before) : std::nullopt;
+    const auto timer_after = after ? core::timer_key(*after) : std::nullopt;
+    const auto bind_timer = [](Statement& s, const core::TimerKey& key) {
+        s.integer(static_cast<std::int64_t>(key.kind));
+        s.integer(key.due_at);
+        s.integer(key.eid);
+        return s.run();
+    };
+    if (timer_before != timer_after) {
+        if (timer_before) {
+            FF_TRY_VOID(bind_timer(hot_->timer_delete, *timer_before));
+        }
+        if (timer_after) {
+            FF_TRY_VOID(bind_timer(hot_->timer_insert, *timer_after));
+        }
+    }
+    const auto bucket_before = before ? core::bucket(*before) : core::Bucket::none;
+    const auto bucket_after = after ? core::bucket(*after) : core::Bucket::none;
+    const auto bind_bucket = [](Statement& s, core::Bucket bucket, Eid eid) {
+        s.integer(static_cast<std::int64_t>(bucket));
+        s.integer(eid);
+        return s.run();
+    };
+    if (bucket_before != bucket_after) {
+        if (bucket_before != core::Bucket::none) {
+            FF_TRY_VOID(bind_bucket(hot_->listed_delete, bucket_before, before->eid));
+        }
+        if (bucket_after != core::Bucket::none) {
+            FF_TRY_VOID(bind_bucket(hot_->listed_insert, bucket_after, after->eid));
+        }
+    }
+    return {};
+}
+
+Result<void> SqliteStore::write_input(ExecutionCell& cell) {
+    const auto& before = cell.input.stored;
+    const auto& after = cell.input.current;
+    const Tags none;
+    const Tags& old_tags = before ? before->tags : none;
+    if (!before && !after) {
+        return {};
+    }
+    const Eid eid = after ? after->eid : before->eid;
+    if (after) {
+        FF_TRY_VOID(before ? hot_->inputs.update(*before, *after) : hot_->inputs.insert(*after));
+        rows_written_ += 1;
+    }
+    const Tags& new_tags = after ? after->tags : none;
+    if (old_tags == new_tags) {
+        return {};
+    }
+    const auto bind_tag = [eid](Statement& s, const auto& tag) {
+        s.text(tag.first);
+        s.text(tag.second);
+        s.integer(eid);
+        return s.run();
+    };
+    for (const auto& tag : old_tags) {
+        auto it = new_tags.find(tag.first);
+        if (it == new_tags.end() || it->second != tag.second) {
+            FF_TRY_VOID(bind_tag(hot_->texts.get(sql::tag_delete), tag));
+        }
+    }
+    for (const auto& tag : new_tags) {
+        auto it = old_tags.find(tag.first);
+        if (it == old_tags.end() || it->second != tag.second) {
+            FF_TRY_VOID(bind_tag(hot_->texts.get(sql::tag_insert), tag));
+        }
+    }
+    return {};
+}
+
+Result<void> SqliteStore::erase_cell(ExecutionCell& cell) {
+    if (!cell.execution.stored) {
+        return {};
+    }
+    const Execution& gone = *cell.execution.stored;
+    FF_TRY_VOID(write_side_tables(cell.execution.stored, std::nullopt));
+    if (gone.has_tags || gone.has_idempotency_key) {
+        // Read anew: the cell may not hold the row, or hold that of a successor.
+        hot_->input_by_eid.integer(gone.eid);
+        FF_TRY(const auto input, select_one<core::ExecutionInput>(hot_->input_by_eid));
+        for (const auto& [key, value] : input ? input->tags : Tags()) {
+            Statement& s = hot_->texts.get(sql::tag_delete);
+            s.text(key);
+            s.text(value);
+            s.integer(gone.eid);
+            FF_TRY_VOID(s.run());
+        }
+        const core::Route* route = routes_.find(gone.route);
+        if (input && input->idempotency_key && route != nullptr) {
+            Statement& s = hot_->texts.get(sql::idempotency_delete_own);
+            s.text(route->key.ns);
+            s.text(*input->idempotency_key);
+            s.bytes_copy(gone.id.raw());
+            FF_TRY_VOID(s.run());
+        }
+    }
+    for (const std::string* text : {&sql::input_delete, &sql::attempts_delete}) {
+        Statement& s = hot_->texts.get(*text);
+        s.integer(gone.eid);
+        FF_TRY_VOID(s.run());
+    }
+    core::GrantRow grant;
+    grant.eid = gone.eid;
+    FF_TRY_VOID(hot_->grants.erase(grant));
+    deleted_executions_ = true;
+    return hot_->executions.erase(gone);
+}
+
+Result<void> SqliteStore::write_cell(ExecutionCell& cell, TimestampMs now,
+                                     DurationMs retention_default_ms) {
+    if (cell.deleted) {
+        FF_TRY_VOID(erase_cell(cell));
+        forget_deleted(cell);
+    }
+    if (cell.execution.dirty && cell.execution.current) {
+        Execution& after = *cell.execution.current;
+        const auto& before = cell.execution.stored;
+        core::arm_timer(before, after, now, retention_default_ms);
+        FF_TRY_VOID(before ? hot_->executions.update(*before, after)
+                           : hot_->executions.insert(after));
+        FF_TRY_VOID(write_side_tables(before, cell.execution.current));
+        rows_written_ += 1;
+    }
+    if (cell.input.dirty) {
+        FF_TRY_VOID(write_input(cell));
+    }
+    for (auto& [index, attempt] : cell.attempts) {
+        if (attempt.dirty && attempt.current) {
+            FF_TRY_VOID(hot_->attempts.put(*attempt.current));
+            rows_written_ += 1;
+        }
+    }
+    if (cell.grant.dirty) {
+        if (cell.grant.current) {
+            FF_TRY_VOID(hot_->grants.put(*cell.grant.current));
+        } else if (cell.execution.current) {
+            core::GrantRow gone;
+            gone.eid = cell.execution.current->eid;
+            FF_TRY_VOID(hot_->grants.erase(gone));
+        }
+    }
+    return {};
+}
+
+Result<void> SqliteStore::write_all(Snapshot& snapshot, TimestampMs now,
+                                    DurationMs retention_default_ms) {
+    number_events(snapshot, next_event_);
+    for (const auto& route : snapshot.new_routes) {
+        FF_TRY_VOID(hot_->route_rows.insert(route));
+    }
+    for (const auto& [name, lane] : snapshot.lanes) {
+        if (lane.dirty && lane.current) {
+            FF_TRY_VOID(hot_->lanes.put(*lane.current));
+        }
+    }
+    for (auto& cell : snapshot.cells) {
+        FF_TRY_VOID(write_cell(cell, now, retention_default_ms));
+    }
+    for (const auto& [key, entry] : snapshot.idempotency_entries) {
+        if (entry.dirty) {
+            FF_TRY_VOID(entry.current ? hot_->idempotency.put(*entry.current)
+                                      : hot_->idempotency.erase({key, {}, 0}));
+        }
+    }
+    for (const auto& [key, worker] : snapshot.workers) {
+        if (worker.dirty) {
+            core::WorkerRow gone;
+            gone.key = key;
+            FF_TRY_VOID(worker.current ? hot_->workers.put(*worker.current)
+                                       : hot_->workers.erase(gone));
+        }
+    }
+    for (const auto& event : snapshot.events) {
+        FF_TRY_VOID(hot_->events.insert(event));
+    }
+    for (const auto& event : snapshot.log_events) {
+        FF_TRY_VOID(hot_->log_events.insert(event));
+    }
+    rows_written_ += snapshot.events.size() + snapshot.log_events.size();
+    if (deleted_executions_) {
+        Statement& s = hot_->texts.get(sql::meta_put);
+        s.text("eid_high");
+        s.integer(next_eid_ - 1);
+        FF_TRY_VOID(s.run());
+    }
+    return {};
+}
+
+Result<void> SqliteStore::finish_commit() {
+    FF_CHECK(in_transaction_, "no transaction is open");
+    // Numbered before it becomes visible: a reader that sees this commit waits for this number.
+    const std::uint64_t number = commits_.fetch_add(1) + 1;
+    auto done = hot_->commit.run();
+    if (!done) {
+        rollback();
+        {
+            std::lock_guard lock(durable_mutex_);
+            failed_after_ = committed_;
+            failed_to_ = number;
+        }
+        durable_changed_.notify_all();
+        return done;
+    }
+    in_transaction_ = false;
+    committed_ = number;
+    if (path_.empty()) {
+        memory_mutex_.unlock();
+    }
+    return {};
+}
+
+Result<void> SqliteStore::commit(Snapshot& snapshot, TimestampMs now,
+                                 DurationMs retention_default_ms) {
+    FF_CHECK(in_transaction_, "no transaction is open");
+    if (auto written = write_all(snapshot, now, retention_default_ms); !written) {
+        rollback();
+        return written;
+    }
+    FF_TRY_VOID(finish_commit());
+    for (core::Route route : snapshot.new_routes) {
+        split_capabilities(route);
+        routes_.add(std::move(route));
+    }
+    remember_leased(snapshot);
+    return {};
+}
+
+void SqliteStore::remember_leased(const Snapshot& snapshot) {
+    if (leased_rows_.size() > leased_rows_max) {
+        leased_rows_.clear();
+    }
+    for (const ExecutionCell& cell : snapshot.cells) {
+        const auto& current = cell.execution.current;
+        if (current && current->state.ownership == OwnershipState::leased) {
+            leased_rows_.insert_or_assign(cell.id, *current);
+        } else if (cell.execution.dirty) {
+            leased_rows_.erase(cell.id);
+        }
+    }
+}
+
+Result<void> SqliteStore::commit_upkeep() { return finish_commit(); }
+
+// --------------------------------------------------------------------------------- durability
+
+Result<void> SqliteStore::make_durable() {
+    const std::uint64_t target = commits_.load();
+    std::optional<Error> failure;
+    if (sync_log_ && fdatasync(log_fd_) != 0) {
+        failure = Error{ErrorCode::store_io,
+                        "syncing " + path_ + "-wal: " + std::strerror(errno) +
+                            "; what the disk holds is not known, restart the engine",
+                        {}};
+    }
+    Result<void> outcome;
+    {
+        std::lock_guard lock(durable_mutex_);
+        // For good: the system reports a lost write once, the next sync would succeed without it.
+        if (failure && !broken_) {
+            broken_ = std::move(failure);
+        }
+        if (broken_) {
+            outcome = std::unexpected(*broken_);
+        } else {
+            durable_ = std::max(durable_, target);
+        }
+    }
+    durable_changed_.notify_all();
+    return outcome;
+}
+
+Result<void> SqliteStore::wait_durable(std::uint64_t commit_number) {
+    std::unique_lock lock(durable_mutex_);
+    durable_changed_.wait(lock, [&] {
+        const bool failed = commit_number > failed_after_ && commit_number <= failed_to_;
+        return durable_ >= (failed ? failed_after_ : commit_number) || broken_;
+    });
+    if (broken_) {
+        return std::unexpected(*broken_);
+    }
+    return {};
+}
+
+int SqliteStore::note_log_pages(void* self, sqlite3*, const char*, int pages) {
+    static_cast<SqliteStore*>(self)->log_pages_ = pages;
+    return SQLITE_OK;
+}
+
+void SqliteStore::maintain() {
+    if (log_pages_ - pages_at_checkpoint_ < checkpoint_pages) {
+        return;
+    }
+    int in_log = 0;
+    int copied = 0;
+    const int code = sqlite3_wal_checkpoint_v2(db_->handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE,
+                                               &in_log, &copied);
+    if (code != SQLITE_OK && code != SQLITE_BUSY) {
+        warn_(sqlite_error(db_->handle(), code, "copying the log into " + path_).message());
+    }
+    // All copied: the next commit starts the log anew. Otherwise a reader holds some back, and we
+    // try again when as much has come on top.
+    pages_at_checkpoint_ = in_log == copied ? 0 : in_log;
+    log_pages_ = pages_at_checkpoint_;
+    if (in_log != copied && in_log > log_pages_warn && in_log > 2 * warned_pages_) {
+        warned_pages_ = in_log;
+        warn_("the log has grown to " + std::to_string(in_log / 256) +
+              " MiB because a reader holds an old view; end long reads");
+    }
+}
+
+// ------------------------------------------------------------------------------------ reading
+
+std::unique_ptr<SqliteStore::ReadConnection> SqliteStore::take_reader() {
+    std::unique_lock lock(readers_mutex_);
+    reader_free_.wait(lock, [&] { return !readers_.empty(); });
+    auto reader = std::move(readers_.back());
+    readers_.pop_back();
+    return reader;
+}
+
+void SqliteStore::give_reader(std::unique_ptr<ReadConnection> reader) {
+    {
+        std::lock_guard lock(readers_mutex_);
+        readers_.push_back(std::move(reader));
+    }
+    reader_free_.notify_one();
+}
+
+Result<void> SqliteStore::read(const std::function<Result<void>(Reader&)>& body) {
+    if (path_.empty()) {
+        std::lock_guard lock(memory_mutex_);
+        return body(memory_reader_->reader);
+    }
+    auto connection = take_reader();
+    Result<void> outcome = connection->db.execute("BEGIN; SELECT 1 FROM ff_meta LIMIT 1");
+    // The view is fixed now. Every commit in it was numbered before it became visible.
+    const std::uint64_t newest = commits_.load();
+    if (outcome) {
+        outcome = body(connection->reader);
+    }
+    if (sqlite3_get_autocommit(connection->db.handle()) == 0) {
+        if (auto ended = connection->db.execute("COMMIT"); !ended && outcome) {
+            outcome = std::move(ended);
+        }
+    }
+    give_reader(std::move(connection));
+    if (outcome) {
+        outcome = wait_durable(newest);
+    }
+    return outcome;
+}
+
+}  // namespace ff::store

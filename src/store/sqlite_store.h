@@ -1,0 +1,152 @@
+// The store on one SQLite file (or in memory).
+//
+// One connection writes and checkpoints; it belongs to the writer thread. Readers have read-only
+// connections of their own. Durability: with `full`, COMMIT writes the log and make_durable()
+// syncs it, from a second thread, while the writer already works on the next batch; nobody is told
+// of a commit, and no reader is shown one, before that sync is done. The log's checksums cut a torn
+// tail exactly as under SQLite's own synchronous=FULL, and SQLite itself still syncs log and
+// database around checkpoints (synchronous=NORMAL).
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <ff/engine.h>
+
+#include "store/file_lock.h"
+#include "store/location.h"
+#include "store/sqlite_db.h"
+#include "store/sqlite_rows.h"
+#include "store/store.h"
+
+namespace ff::store {
+
+/// Brings a database to the newest schema; answers what was done. `schema_too_new`,
+/// `store_corrupt` (a migration was altered).
+Result<std::string> migrate_sqlite(SqliteDb& db);
+
+class SqliteStore final : public Store {
+  public:
+    static Result<std::unique_ptr<SqliteStore>> open(const Location& location,
+                                                     const EngineOptions& options);
+    ~SqliteStore() override;
+
+    [[nodiscard]] const StoreInfo& info() const override { return info_; }
+    [[nodiscard]] const core::RouteTable& routes() const override { return routes_; }
+    std::int64_t next_eid(TimestampMs now) override;
+    std::int64_t next_route_id() override;
+
+    Result<void> begin() override;
+    Result<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override;
+    Result<void> load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
+                      core::Snapshot& snapshot) override;
+    Result<std::vector<core::ReadyKey>> scan_ready(RouteId route,
+                                                   const std::optional<core::ReadyKey>& after,
+                                                   std::size_t limit) override;
+    Result<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
+    Result<std::optional<TimestampMs>> next_due(TimestampMs after) override;
+    Result<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,
+                                         std::size_t limit) override;
+    Result<std::vector<Eid>> scan_all(Eid after, std::size_t limit) override;
+    Result<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
+                                                           std::size_t limit) override;
+    Result<std::vector<core::WorkerRow>> workers_of(const std::string& ns, const std::string& lane,
+                                                    TimestampMs now) override;
+    Result<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
+    Result<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
+    Result<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
+    Result<void> commit(core::Snapshot& snapshot, TimestampMs now,
+                        DurationMs retention_default_ms) override;
+    void rollback() override;
+    Result<void> commit_upkeep() override;
+    Result<void> make_durable() override;
+    void maintain() override;
+    Result<void> read(const std::function<Result<void>(Reader&)>& body) override;
+    [[nodiscard]] std::uint64_t rows_written() const override { return rows_written_; }
+
+  private:
+    struct Hot;  // the writer's prepared statements
+    struct ReadConnection;
+
+    SqliteStore() = default;
+    Result<void> open_file(const Location& location, const EngineOptions& options);
+    Result<void> open_memory(const EngineOptions& options);
+    Result<void> start(const EngineOptions& options);
+    Result<void> check_partitions(const EngineOptions& options);
+    Result<void> load_counters();
+    Result<void> open_log();
+
+    Result<void> load_rest(core::ExecutionCell& cell, core::InputNeed input, bool grant,
+                           bool attempt);
+    Result<void> load_cell(core::ExecutionCell& cell, core::InputNeed input, bool grant,
+                           bool attempt);
+    Result<void> write_all(core::Snapshot& snapshot, TimestampMs now,
+                           DurationMs retention_default_ms);
+    Result<void> write_cell(core::ExecutionCell& cell, TimestampMs now,
+                            DurationMs retention_default_ms);
+    Result<void> write_input(core::ExecutionCell& cell);
+    Result<void> write_side_tables(const std::optional<core::Execution>& before,
+                                   const std::optional<core::Execution>& after);
+    Result<void> erase_cell(core::ExecutionCell& cell);
+    Result<void> finish_commit();
+    void remember_leased(const core::Snapshot& snapshot);
+    static int note_log_pages(void* self, sqlite3*, const char*, int pages);
+    Result<void> wait_durable(std::uint64_t commit_number);
+    std::unique_ptr<ReadConnection> take_reader();
+    void give_reader(std::unique_ptr<ReadConnection> reader);
+
+    // Fixed after open.
+    StoreInfo info_;
+    std::string path_;  // empty in memory
+    bool sync_log_ = false;
+    int busy_timeout_ms_ = 5'000;
+    std::unique_ptr<FileLock> lock_;
+    std::function<void(std::string_view)> warn_;
+
+    // Writer thread only.
+    std::unique_ptr<SqliteDb> db_;
+    std::unique_ptr<Hot> hot_;
+    core::RouteTable routes_;
+    bool in_transaction_ = false;
+    std::int64_t next_eid_ = 1;
+    std::int64_t next_route_ = 1;
+    std::int64_t next_event_ = 1;
+    std::int64_t eid_at_begin_ = 1;
+    std::int64_t route_at_begin_ = 1;
+    std::int64_t event_at_begin_ = 1;
+    bool deleted_executions_ = false;
+    int log_pages_ = 0;            // in the log after the last commit
+    int pages_at_checkpoint_ = 0;  // left in the log by the last checkpoint
+    int warned_pages_ = 0;
+    /// Rows under a lease, as committed. Their holder comes back soon, to renew or to finish, and
+    /// nobody else writes this database: the row need not be read again.
+    std::unordered_map<ExecutionId, core::Execution> leased_rows_;
+    std::atomic<std::uint64_t> rows_written_{0};
+
+    // Durability.
+    int log_fd_ = -1;                        // of the -wal file; fixed after open
+    std::atomic<std::uint64_t> commits_{0};  // numbered before COMMIT runs
+    std::uint64_t committed_ = 0;            // the newest that did commit; writer thread only
+    std::mutex durable_mutex_;
+    std::condition_variable durable_changed_;
+    std::uint64_t durable_ = 0;              // guarded by durable_mutex_
+    std::optional<Error> broken_;            // guarded by durable_mutex_
+    // The newest run of commits that failed: numbers after the first up to the second stand for
+    // the first. Guarded by durable_mutex_.
+    std::uint64_t failed_after_ = 0;
+    std::uint64_t failed_to_ = 0;
+
+    // Readers. In memory there is one connection for all, guarded by memory_mutex_.
+    std::mutex readers_mutex_;
+    std::condition_variable reader_free_;
+    std::vector<std::unique_ptr<ReadConnection>> readers_;  // guarded by readers_mutex_
+    std::recursive_mutex memory_mutex_;
+    std::unique_ptr<ReadConnection> memory_reader_;
+};
+
+}  // namespace ff::store

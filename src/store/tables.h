@@ -1,0 +1,406 @@
+// The tables whose rows are records: their columns once, in the order they are stored.
+//
+// From these lists come the INSERT, UPDATE and SELECT texts and the conversion between a record and
+// its columns, for every database. A column is left out of a write when its value is what the row
+// already has (or, for a new row, what a default-constructed record has: the schema's DEFAULT says
+// the same). The first `named_columns` of a table are in every insert: its key, and the columns that
+// have no DEFAULT because there is no value a row could do without.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <type_traits>
+
+#include "core/records.h"
+
+namespace ff::store {
+
+/// How a value is kept.
+enum class Kind : std::uint8_t { integer, text, bytes };
+
+template <class Access>
+struct Column {
+    const char* name;
+    Kind kind;
+    Access access;
+};
+
+// A column whose member is reached by `path`.
+#define FF_COLUMN(name, kind, path)                                                                \
+    Column {                                                                                       \
+        name, Kind::kind, [](auto& row) -> auto& { return row.path; }                              \
+    }
+
+template <class Row>
+struct Table;
+
+template <>
+struct Table<core::Execution> {
+    static constexpr const char* name = "ff_exec_core";
+    static constexpr std::size_t key_columns = 1;
+    static constexpr std::size_t named_columns = 2;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("eid", integer, eid),
+        FF_COLUMN("id", bytes, id),
+        FF_COLUMN("route", integer, route),
+        FF_COLUMN("priority", integer, priority),
+        FF_COLUMN("lifecycle_phase", integer, state.phase),
+        FF_COLUMN("ownership_state", integer, state.ownership),
+        FF_COLUMN("eligibility_state", integer, state.eligibility),
+        FF_COLUMN("blocking_reason", integer, state.blocking_reason),
+        FF_COLUMN("terminal_outcome", integer, state.outcome),
+        FF_COLUMN("attempt_state", integer, state.attempt_state),
+        FF_COLUMN("public_state", integer, public_state),
+        FF_COLUMN("created_at", integer, created_at),
+        FF_COLUMN("last_transition_at", integer, last_transition_at),
+        FF_COLUMN("last_mutation_at", integer, last_mutation_at),
+        FF_COLUMN("timer_at", integer, timer_at),
+        FF_COLUMN("last_event_id", integer, last_event_id),
+        FF_COLUMN("has_tags", integer, has_tags),
+        FF_COLUMN("has_policy", integer, has_policy),
+        FF_COLUMN("has_idempotency_key", integer, has_idempotency_key),
+        FF_COLUMN("started_at", integer, started_at),
+        FF_COLUMN("completed_at", integer, completed_at),
+        FF_COLUMN("total_attempt_count", integer, total_attempt_count),
+        FF_COLUMN("current_attempt_index", integer, current_attempt_index),
+        FF_COLUMN("current_attempt_id", bytes, current_attempt_id),
+        FF_COLUMN("attempt_type", integer, attempt_type),
+        FF_COLUMN("attempt_started_at", integer, attempt_started_at),
+        FF_COLUMN("lease_epoch", integer, lease_epoch),
+        FF_COLUMN("lease_id", bytes, lease_id),
+        FF_COLUMN("worker_id", text, worker_id),
+        FF_COLUMN("worker_instance_id", text, worker_instance_id),
+        FF_COLUMN("lease_acquired_at", integer, lease_acquired_at),
+        FF_COLUMN("lease_expires_at", integer, lease_expires_at),
+        FF_COLUMN("lease_renewed_at", integer, lease_renewed_at),
+        FF_COLUMN("lease_expired_at", integer, lease_expired_at),
+        FF_COLUMN("lease_revoked_at", integer, lease_revoked_at),
+        FF_COLUMN("lease_revoke_reason", text, lease_revoke_reason),
+        FF_COLUMN("reclaim_not_before", integer, reclaim_not_before),
+        FF_COLUMN("grant_expires_at", integer, grant_expires_at),
+        FF_COLUMN("delay_until", integer, delay_until),
+        FF_COLUMN("execution_deadline_at", integer, execution_deadline_at),
+        FF_COLUMN("attempt_deadline_at", integer, attempt_deadline_at),
+        FF_COLUMN("retention_ms", integer, retention_ms),
+        FF_COLUMN("attempt_resumed_at", integer, attempt_resumed_at),
+        FF_COLUMN("attempt_leased_ms", integer, attempt_leased_ms),
+        FF_COLUMN("lineage_reason", text, lineage_reason),
+        FF_COLUMN("lineage_requested_by", text, lineage_requested_by),
+        FF_COLUMN("lineage_previous_index", integer, lineage_previous_index),
+        FF_COLUMN("retry_count", integer, retry_count),
+        FF_COLUMN("replay_count", integer, replay_count),
+        FF_COLUMN("lease_reclaim_count", integer, lease_reclaim_count),
+        FF_COLUMN("flow_id", bytes, flow_id),
+        FF_COLUMN("blocking_detail", text, blocking_detail),
+        FF_COLUMN("blocked_at", integer, blocked_at),
+        FF_COLUMN("progress_percent", integer, progress_percent),
+        FF_COLUMN("progress_message", text, progress_message),
+        FF_COLUMN("progress_updated_at", integer, progress_updated_at),
+        FF_COLUMN("failure_reason", text, failure_reason),
+        FF_COLUMN("failure_category", text, failure_category),
+        FF_COLUMN("cancellation_reason", text, cancellation_reason),
+        FF_COLUMN("cancelled_by", text, cancelled_by),
+        FF_COLUMN("last_capability_mismatch_at", integer, last_capability_mismatch_at),
+    };
+};
+
+template <>
+struct Table<core::ExecutionInput> {
+    static constexpr const char* name = "ff_exec_input";
+    static constexpr std::size_t key_columns = 1;
+    static constexpr std::size_t named_columns = 1;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("eid", integer, eid),
+        FF_COLUMN("creator_identity", text, creator_identity),
+        FF_COLUMN("payload", bytes, payload),
+        FF_COLUMN("payload_encoding", text, payload_encoding),
+        FF_COLUMN("policy", text, policy),
+        FF_COLUMN("tags", text, tags),
+        FF_COLUMN("idempotency_key", text, idempotency_key),
+    };
+};
+
+template <>
+struct Table<core::Attempt> {
+    static constexpr const char* name = "ff_attempt";
+    static constexpr std::size_t key_columns = 2;
+    static constexpr std::size_t named_columns = 3;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("eid", integer, eid),
+        FF_COLUMN("attempt_index", integer, attempt_index),
+        FF_COLUMN("attempt_id", bytes, attempt_id),
+        FF_COLUMN("attempt_type", integer, type),
+        FF_COLUMN("attempt_state", integer, state),
+        FF_COLUMN("started_at", integer, started_at),
+        FF_COLUMN("resumed_at", integer, resumed_at),
+        FF_COLUMN("suspended_at", integer, suspended_at),
+        FF_COLUMN("ended_at", integer, ended_at),
+        FF_COLUMN("suspension_id", text, suspension_id),
+        FF_COLUMN("lease_id", bytes, lease_id),
+        FF_COLUMN("lease_epoch", integer, lease_epoch),
+        FF_COLUMN("worker_id", text, worker_id),
+        FF_COLUMN("worker_instance_id", text, worker_instance_id),
+        FF_COLUMN("failure_reason", text, failure_reason),
+        FF_COLUMN("failure_category", text, failure_category),
+        FF_COLUMN("reason", text, reason),
+        FF_COLUMN("requested_by", text, requested_by),
+        FF_COLUMN("previous_attempt_index", integer, previous_attempt_index),
+        FF_COLUMN("retry_at", integer, retry_at),
+        FF_COLUMN("result", bytes, result),
+        FF_COLUMN("result_encoding", text, result_encoding),
+    };
+};
+
+template <>
+struct Table<core::GrantRow> {
+    static constexpr const char* name = "ff_claim_grant";
+    static constexpr std::size_t key_columns = 1;
+    static constexpr std::size_t named_columns = 6;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("eid", integer, eid),
+        FF_COLUMN("grant_id", bytes, grant_id),
+        FF_COLUMN("kind", integer, kind),
+        FF_COLUMN("worker_id", text, worker_id),
+        FF_COLUMN("worker_instance_id", text, worker_instance_id),
+        FF_COLUMN("lane_id", text, lane),
+        FF_COLUMN("worker_capabilities", text, worker_capabilities),
+        FF_COLUMN("capability_hash", text, capability_hash),
+        FF_COLUMN("route_snapshot_json", text, route_snapshot_json),
+        FF_COLUMN("admission_summary", text, admission_summary),
+        FF_COLUMN("grant_ttl_ms", integer, grant_ttl_ms),
+        FF_COLUMN("issued_at", integer, issued_at),
+        FF_COLUMN("expires_at", integer, expires_at),
+    };
+};
+
+template <>
+struct Table<core::Lane> {
+    static constexpr const char* name = "ff_lane_registry";
+    static constexpr std::size_t key_columns = 1;
+    static constexpr std::size_t named_columns = 1;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("lane_id", text, name),
+        FF_COLUMN("lane_state", integer, state),
+        FF_COLUMN("registered_at", integer, registered_at),
+    };
+};
+
+template <>
+struct Table<core::Route> {
+    static constexpr const char* name = "ff_route";
+    static constexpr std::size_t key_columns = 1;
+    static constexpr std::size_t named_columns = 4;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("route", integer, id),
+        FF_COLUMN("lane_id", text, key.lane),
+        FF_COLUMN("namespace", text, key.ns),
+        FF_COLUMN("execution_kind", text, key.kind),
+        FF_COLUMN("required_capabilities", text, key.capabilities),
+    };
+};
+
+template <>
+struct Table<core::IdempotencyEntry> {
+    static constexpr const char* name = "ff_idempotency";
+    static constexpr std::size_t key_columns = 2;
+    static constexpr std::size_t named_columns = 3;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("namespace", text, key.ns),
+        FF_COLUMN("idempotency_key", text, key.key),
+        FF_COLUMN("execution_id", bytes, execution_id),
+        FF_COLUMN("expires_at", integer, expires_at),
+    };
+};
+
+template <>
+struct Table<core::WorkerRow> {
+    static constexpr const char* name = "ff_worker_registry";
+    static constexpr std::size_t key_columns = 2;
+    static constexpr std::size_t named_columns = 3;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("namespace", text, key.ns),
+        FF_COLUMN("worker_instance_id", text, key.worker_instance_id),
+        FF_COLUMN("worker_id", text, worker_id),
+        FF_COLUMN("lanes", text, lanes),
+        FF_COLUMN("capabilities", text, capabilities),
+        FF_COLUMN("liveness_ttl_ms", integer, liveness_ttl_ms),
+        FF_COLUMN("registered_at", integer, registered_at),
+        FF_COLUMN("last_heartbeat", integer, last_heartbeat),
+    };
+};
+
+template <>
+struct Table<core::ExecutionEvent> {
+    static constexpr const char* name = "ff_exec_event";
+    static constexpr std::size_t key_columns = 1;
+    static constexpr std::size_t named_columns = 4;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("event_id", integer, event_id),
+        FF_COLUMN("previous_event_id", integer, previous_event_id),
+        FF_COLUMN("eid", integer, eid),
+        FF_COLUMN("execution_id", bytes, execution_id),
+        FF_COLUMN("route", integer, route),
+        FF_COLUMN("occurred_at", integer, at),
+        FF_COLUMN("lease_event", integer, type),
+        FF_COLUMN("outcome", integer, outcome),
+        FF_COLUMN("lease_id", bytes, lease_id),
+        FF_COLUMN("lease_epoch", integer, lease_epoch),
+        FF_COLUMN("attempt_index", integer, attempt_index),
+        FF_COLUMN("attempt_id", bytes, attempt_id),
+        FF_COLUMN("worker_id", text, worker_id),
+        FF_COLUMN("worker_instance_id", text, worker_instance_id),
+        FF_COLUMN("expires_at", integer, expires_at),
+        FF_COLUMN("old_lease_id", bytes, old_lease_id),
+        FF_COLUMN("reason", text, reason),
+        FF_COLUMN("revoked_by", text, revoked_by),
+        FF_COLUMN("flow_id", bytes, flow_id),
+        FF_COLUMN("tags", text, tags),
+    };
+};
+
+template <>
+struct Table<core::LogEvent> {
+    static constexpr const char* name = "ff_log_event";
+    static constexpr std::size_t key_columns = 1;
+    static constexpr std::size_t named_columns = 3;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("event_id", integer, event_id),
+        FF_COLUMN("family", integer, family),
+        FF_COLUMN("type", text, type),
+        FF_COLUMN("occurred_at", integer, at),
+        FF_COLUMN("eid", integer, eid),
+        FF_COLUMN("execution_id", bytes, execution_id),
+        FF_COLUMN("flow_id", bytes, flow_id),
+        FF_COLUMN("namespace", text, ns),
+        FF_COLUMN("tags", text, tags),
+        FF_COLUMN("payload", text, payload),
+    };
+};
+
+#undef FF_COLUMN
+
+template <class Row>
+inline constexpr std::size_t column_count =
+    std::tuple_size_v<std::remove_cvref_t<decltype(Table<Row>::columns)>>;
+
+/// Which columns of a row; bit i is column i.
+using ColumnMask = std::uint64_t;
+static_assert(column_count<core::Execution> <= 64, "a ColumnMask has 64 bits");
+
+template <class Row, class Fn>
+constexpr void for_each_column(Fn&& fn) {
+    std::apply([&](const auto&... column) { (fn(column), ...); }, Table<Row>::columns);
+}
+
+/// The columns in which two rows differ.
+template <class Row>
+ColumnMask difference(const Row& a, const Row& b) {
+    ColumnMask mask = 0;
+    std::size_t i = 0;
+    for_each_column<Row>([&](const auto& column) {
+        if (!(column.access(a) == column.access(b))) {
+            mask |= ColumnMask{1} << i;
+        }
+        ++i;
+    });
+    return mask;
+}
+
+template <class Row>
+constexpr ColumnMask key_mask() {
+    return (ColumnMask{1} << Table<Row>::key_columns) - 1;
+}
+/// What an insert of this row has to name.
+template <class Row>
+ColumnMask insert_mask(const Row& row) {
+    static_assert(Table<Row>::named_columns >= Table<Row>::key_columns);
+    return difference(row, Row{}) | ((ColumnMask{1} << Table<Row>::named_columns) - 1);
+}
+template <class Row>
+constexpr ColumnMask all_columns() {
+    return column_count<Row> == 64 ? ~ColumnMask{0} : (ColumnMask{1} << column_count<Row>) - 1;
+}
+
+/// `a, b, c` of all columns.
+template <class Row>
+std::string column_list(const std::string& prefix = "") {
+    std::string out;
+    for_each_column<Row>([&](const auto& column) {
+        out += (out.empty() ? "" : ", ") + prefix + column.name;
+    });
+    return out;
+}
+
+/// `INSERT INTO t (masked columns) VALUES ($1, …)`, with `tail` for a conflict clause.
+template <class Row>
+std::string insert_text(ColumnMask mask, const std::string& tail = "") {
+    std::string names;
+    std::string values;
+    std::size_t i = 0;
+    int n = 0;
+    for_each_column<Row>([&](const auto& column) {
+        if ((mask >> i++ & 1U) != 0) {
+            names += (names.empty() ? "" : ", ") + std::string(column.name);
+            values += (values.empty() ? "$" : ", $") + std::to_string(++n);
+        }
+    });
+    return std::string("INSERT INTO ") + Table<Row>::name + " (" + names + ") VALUES (" + values +
+           ")" + tail;
+}
+
+/// An insert of the whole row that replaces a row of the same key.
+template <class Row>
+std::string upsert_text() {
+    std::string keys;
+    std::string sets;
+    std::size_t i = 0;
+    for_each_column<Row>([&](const auto& column) {
+        const std::string name = column.name;
+        if (i++ < Table<Row>::key_columns) {
+            keys += (keys.empty() ? "" : ", ") + name;
+        } else {
+            sets += (sets.empty() ? "" : ", ") + name + " = excluded." + name;
+        }
+    });
+    return insert_text<Row>(all_columns<Row>(),
+                            " ON CONFLICT (" + keys + ") DO UPDATE SET " + sets);
+}
+
+/// `key = $n AND …`, starting at parameter `first`.
+template <class Row>
+std::string key_condition(int first) {
+    std::string out;
+    std::size_t i = 0;
+    for_each_column<Row>([&](const auto& column) {
+        if (i++ < Table<Row>::key_columns) {
+            out += (out.empty() ? "" : " AND ") + std::string(column.name) + " = $" +
+                   std::to_string(first++);
+        }
+    });
+    return out;
+}
+
+/// `UPDATE t SET masked columns WHERE key`; the key's parameters come last.
+template <class Row>
+std::string update_text(ColumnMask mask) {
+    std::string sets;
+    std::size_t i = 0;
+    int n = 0;
+    for_each_column<Row>([&](const auto& column) {
+        if ((mask >> i++ & 1U) != 0) {
+            sets += (sets.empty() ? "" : ", ") + std::string(column.name) + " = $" +
+                    std::to_string(++n);
+        }
+    });
+    return std::string("UPDATE ") + Table<Row>::name + " SET " + sets + " WHERE " +
+           key_condition<Row>(n + 1);
+}
+
+template <class Row>
+std::string delete_text() {
+    return std::string("DELETE FROM ") + Table<Row>::name + " WHERE " + key_condition<Row>(1);
+}
+
+}  // namespace ff::store

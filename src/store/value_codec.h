@@ -1,0 +1,145 @@
+// How single values become columns and come back. A Sink takes null(), integer(), text() and
+// bytes(); a Source gives them. One definition for every database.
+#pragma once
+
+#include <concepts>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <ff/contracts.h>
+
+#include "store/tables.h"
+
+namespace ff::store {
+
+/// Text forms of the two container types that are columns; nothing when a text is not one.
+std::string encode_words(const std::vector<std::string>& words);
+std::optional<std::vector<std::string>> decode_words(std::string_view text);
+std::string encode_tags(const Tags& tags);
+std::optional<Tags> decode_tags(std::string_view text);
+
+/// A route's required tokens from its joined text.
+void split_capabilities(core::Route& route);
+
+template <class T>
+struct is_uuid_id : std::false_type {};
+template <class Tag>
+struct is_uuid_id<UuidId<Tag>> : std::true_type {};
+template <class T>
+struct is_optional : std::false_type {};
+template <class T>
+struct is_optional<std::optional<T>> : std::true_type {};
+
+template <class Sink, class T>
+void put_value(Sink& sink, Kind kind, const T& value) {
+    if constexpr (is_optional<T>::value) {
+        if (value) {
+            put_value(sink, kind, *value);
+        } else {
+            sink.null();
+        }
+    } else if constexpr (std::is_enum_v<T> || std::integral<T>) {
+        sink.integer(static_cast<std::int64_t>(value));
+    } else if constexpr (is_uuid_id<T>::value) {
+        sink.bytes({reinterpret_cast<const char*>(value.uuid.bytes.data()), 16});
+    } else if constexpr (std::is_same_v<T, ExecutionId>) {
+        sink.bytes_copy(value.raw());
+    } else if constexpr (std::is_same_v<T, Tags>) {
+        if (value.empty()) {
+            sink.null();
+        } else {
+            sink.text_copy(encode_tags(value));
+        }
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+        sink.text_copy(encode_words(value));
+    } else if (kind == Kind::bytes) {
+        sink.bytes(value);
+    } else {
+        sink.text(value);
+    }
+}
+
+/// Takes a column that holds a container as text.
+template <class Source, class T>
+void take_decoded(Source& source, const char* name,
+                  std::optional<T> (*decode)(std::string_view text), T& value) {
+    const std::string_view text = source.bytes();
+    if (auto decoded = decode(text)) {
+        value = std::move(*decoded);
+    } else {
+        source.corrupt(name, "not JSON made of strings");
+    }
+}
+
+/// Reads the next column into `value`. Throws nothing; a value that cannot be what it should be
+/// marks the source as corrupt with the column's name.
+template <class Source, class T>
+void take_value(Source& source, const char* name, T& value) {
+    if constexpr (is_optional<T>::value) {
+        if (source.is_null()) {
+            value.reset();
+            source.skip();
+        } else {
+            take_value(source, name, value.emplace());
+        }
+    } else if constexpr (std::is_enum_v<T>) {
+        const std::int64_t n = source.integer();
+        if (n < 0 || static_cast<std::size_t>(n) >= enum_count<T>) {
+            source.corrupt(name, std::to_string(n));
+        } else {
+            value = static_cast<T>(n);
+        }
+    } else if constexpr (std::is_same_v<T, bool>) {
+        value = source.integer() != 0;
+    } else if constexpr (std::integral<T>) {
+        // Epochs use all 64 bits and are kept as they are; anything narrower must fit.
+        const std::int64_t n = source.integer();
+        if (sizeof(T) < sizeof(n) && !std::in_range<T>(n)) {
+            source.corrupt(name, std::to_string(n));
+        } else {
+            value = static_cast<T>(n);
+        }
+    } else if constexpr (is_uuid_id<T>::value) {
+        if (auto uuid = Uuid::from_raw(source.bytes())) {
+            value.uuid = *uuid;
+        } else {
+            source.corrupt(name, "not 16 bytes");
+        }
+    } else if constexpr (std::is_same_v<T, ExecutionId>) {
+        if (auto id = ExecutionId::from_raw(source.bytes())) {
+            value = *id;
+        } else {
+            source.corrupt(name, "not 18 bytes");
+        }
+    } else if constexpr (std::is_same_v<T, Tags>) {
+        take_decoded(source, name, decode_tags, value);
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+        take_decoded(source, name, decode_words, value);
+    } else {
+        value = std::string(source.bytes());
+    }
+}
+
+/// Puts the masked columns of a row, in column order.
+template <class Row, class Sink>
+void put_columns(Sink& sink, const Row& row, ColumnMask mask) {
+    std::size_t i = 0;
+    for_each_column<Row>([&](const auto& column) {
+        if ((mask >> i++ & 1U) != 0) {
+            put_value(sink, column.kind, column.access(row));
+        }
+    });
+}
+
+/// Takes all columns of a row, in column order.
+template <class Row, class Source>
+void take_columns(Source& source, Row& row) {
+    for_each_column<Row>(
+        [&](const auto& column) { take_value(source, column.name, column.access(row)); });
+}
+
+}  // namespace ff::store

@@ -1,0 +1,119 @@
+#include "store/views.h"
+
+#include <string_view>
+
+#include "core/records.h"
+
+namespace ff::store {
+
+namespace {
+
+/// `CASE column WHEN 0 THEN 'word' … END AS name`
+template <class E>
+std::string word(const std::string& column, const std::string& name) {
+    std::string out = "CASE " + column;
+    for (std::size_t i = 0; i < enum_count<E>; ++i) {
+        out += " WHEN " + std::to_string(i) + " THEN '" + std::string(enum_names<E>[i]) + "'";
+    }
+    return out + " END AS " + name;
+}
+
+std::string hex(const std::string& column, Dialect dialect) {
+    return dialect == Dialect::sqlite ? "lower(hex(" + column + "))"
+                                      : "encode(" + column + ", 'hex')";
+}
+
+/// A UUID kept as bytes, in its text form.
+std::string uuid(const std::string& column, Dialect dialect) {
+    const std::string h = hex(column, dialect);
+    std::string out = "substr(" + h + ", 1, 8)";
+    for (const auto& [at, size] : {std::pair{9, 4}, {13, 4}, {17, 4}, {21, 12}}) {
+        out += " || '-' || substr(" + h + ", " + std::to_string(at) + ", " + std::to_string(size) +
+               ")";
+    }
+    return out;
+}
+
+/// An execution id kept as 18 bytes, in its text form.
+std::string execution_id(const std::string& column, Dialect dialect) {
+    const std::string index =
+        dialect == Dialect::sqlite
+            ? "((instr('0123456789ABCDEF', substr(hex(" + column + "), 1, 1)) - 1) * 4096 + " +
+                  "(instr('0123456789ABCDEF', substr(hex(" + column + "), 2, 1)) - 1) * 256 + " +
+                  "(instr('0123456789ABCDEF', substr(hex(" + column + "), 3, 1)) - 1) * 16 + " +
+                  "(instr('0123456789ABCDEF', substr(hex(" + column + "), 4, 1)) - 1))"
+            : "(get_byte(" + column + ", 0) * 256 + get_byte(" + column + ", 1))";
+    const std::string tail = dialect == Dialect::sqlite ? "substr(" + column + ", 3)"
+                                                        : "substring(" + column + " from 3)";
+    return "'{fp:' || " + index + " || '}:' || " + uuid(tail, dialect);
+}
+
+std::string create(const std::string& name, const std::string& select) {
+    return "DROP VIEW IF EXISTS " + name + ";\nCREATE VIEW " + name + " AS " + select + ";\n";
+}
+
+std::string executions(Dialect d) {
+    return "SELECT " + execution_id("e.id", d) +
+           " AS execution_id, r.namespace, r.lane_id, r.execution_kind, e.priority, " +
+           word<PublicState>("e.public_state", "public_state") + ", " +
+           word<LifecyclePhase>("e.lifecycle_phase", "lifecycle_phase") + ", " +
+           word<OwnershipState>("e.ownership_state", "ownership_state") + ", " +
+           word<EligibilityState>("e.eligibility_state", "eligibility_state") + ", " +
+           word<BlockingReason>("e.blocking_reason", "blocking_reason") + ", " +
+           word<TerminalOutcome>("e.terminal_outcome", "terminal_outcome") + ", " +
+           word<AttemptState>("e.attempt_state", "attempt_state") +
+           ", e.blocking_detail, e.current_attempt_index, e.total_attempt_count, e.retry_count,"
+           " e.replay_count, e.lease_reclaim_count, e.lease_epoch, e.worker_id,"
+           " e.worker_instance_id, e.lease_expires_at, e.delay_until, e.execution_deadline_at,"
+           " e.attempt_deadline_at, e.progress_percent, e.progress_message, e.failure_reason,"
+           " e.failure_category, e.cancellation_reason, e.cancelled_by, e.created_at,"
+           " e.started_at, e.completed_at, e.last_transition_at, e.last_mutation_at, i.tags,"
+           " i.policy, e.eid FROM ff_exec_core e JOIN ff_route r ON r.route = e.route"
+           " JOIN ff_exec_input i ON i.eid = e.eid";
+}
+
+std::string attempts(Dialect d) {
+    return "SELECT " + execution_id("e.id", d) + " AS execution_id, a.attempt_index, " +
+           uuid("a.attempt_id", d) + " AS attempt_id, " +
+           word<AttemptType>("a.attempt_type", "attempt_type") + ", " +
+           word<AttemptLifecycle>("a.attempt_state", "attempt_state") +
+           ", a.lease_epoch, a.worker_id, a.worker_instance_id, a.started_at, a.ended_at,"
+           " a.failure_reason, a.failure_category FROM ff_attempt a"
+           " JOIN ff_exec_core e ON e.eid = a.eid";
+}
+
+std::string lease_events(Dialect d) {
+    return "SELECT v.event_id, v.occurred_at, " + execution_id("v.execution_id", d) +
+           " AS execution_id, r.namespace, r.lane_id, " +
+           word<core::LeaseEventType>("v.lease_event", "event") +
+           ", v.lease_epoch, v.attempt_index, v.worker_id, v.worker_instance_id, v.reason,"
+           " v.revoked_by FROM ff_exec_event v JOIN ff_route r ON r.route = v.route"
+           " WHERE v.lease_event <> 0";
+}
+
+std::string completion_events(Dialect d) {
+    return "SELECT v.event_id, v.occurred_at, " + execution_id("v.execution_id", d) +
+           " AS execution_id, r.namespace, r.lane_id, r.execution_kind, " +
+           word<TerminalOutcome>("v.outcome", "outcome") +
+           ", v.attempt_index FROM ff_exec_event v JOIN ff_route r ON r.route = v.route"
+           " WHERE v.outcome IS NOT NULL";
+}
+
+std::string log_events(core::LogFamily family, Dialect d) {
+    return "SELECT event_id, occurred_at, type, " + execution_id("execution_id", d) +
+           " AS execution_id, namespace, tags, payload FROM ff_log_event WHERE family = " +
+           std::to_string(static_cast<int>(family));
+}
+
+}  // namespace
+
+std::string view_statements(Dialect d) {
+    return create("ff_executions", executions(d)) + create("ff_attempts", attempts(d)) +
+           create("ff_lease_event", lease_events(d)) +
+           create("ff_completion_event", completion_events(d)) +
+           create("ff_signal_event", log_events(core::LogFamily::signal_delivery, d)) +
+           create("ff_operator_event", log_events(core::LogFamily::operator_, d)) +
+           create("ff_worker_registry_event", log_events(core::LogFamily::workers, d));
+}
+
+}  // namespace ff::store

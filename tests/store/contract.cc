@@ -1,0 +1,488 @@
+#include "store/contract.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "store/location.h"
+#include "store/memory_store.h"
+#include "store/sqlite_store.h"
+
+namespace ff::store::test {
+
+using core::Bucket;
+using core::Execution;
+
+TempDir::TempDir() {
+    path_ = (std::filesystem::temp_directory_path() / "ff_store_XXXXXX").string();
+    if (mkdtemp(path_.data()) == nullptr) {
+        ADD_FAILURE() << "cannot make a temporary folder " << path_;
+    }
+    path_ = std::filesystem::canonical(path_).string();
+}
+
+TempDir::~TempDir() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+}
+
+// ------------------------------------------------------------------------------------ backends
+
+Result<std::unique_ptr<Store>> open_sqlite(const std::string& location,
+                                           const EngineOptions& options) {
+    FF_TRY(const Location where, parse_location(location));
+    FF_TRY(std::unique_ptr<Store> store, SqliteStore::open(where, options));
+    return store;
+}
+
+const std::vector<Backend>& contract_backends() {
+    static const std::vector<Backend> backends{
+        {"memory", false,
+         [](const std::string&) -> Result<std::unique_ptr<Store>> { return MemoryStore::make({}); }},
+        {"sqlite_memory", false, [](const std::string&) { return open_sqlite(":memory:"); }},
+        {"sqlite_file", true,
+         [](const std::string& folder) { return open_sqlite("sqlite:" + folder + "/store.db"); }},
+    };
+    return backends;
+}
+
+// -------------------------------------------------------------------------------------- samples
+
+Uuid uuid_of(std::uint64_t n) {
+    Uuid id;
+    for (std::size_t i = 0; i < 8; ++i) {
+        id.bytes[15 - i] = static_cast<std::uint8_t>(n >> (8 * i));
+    }
+    return id;
+}
+
+ExecutionId id_of(std::uint64_t n, std::uint16_t partition) { return {partition, uuid_of(n)}; }
+
+std::string all_bytes() {
+    std::string bytes;
+    for (int i = 0; i < 256; ++i) {
+        bytes.push_back(static_cast<char>(i));
+    }
+    return bytes;
+}
+
+Execution waiting(Eid eid, RouteId route, std::int32_t priority) {
+    Execution e;
+    e.eid = eid;
+    e.id = id_of(static_cast<std::uint64_t>(eid));
+    e.route = route;
+    e.priority = priority;
+    e.state.phase = LifecyclePhase::runnable;
+    e.state.eligibility = EligibilityState::eligible_now;
+    e.state.blocking_reason = BlockingReason::waiting_for_worker;
+    e.state.attempt_state = AttemptState::pending_first_attempt;
+    e.created_at = e.last_transition_at = e.last_mutation_at = t0;
+    return e;
+}
+
+Execution leased(Eid eid, RouteId route, const std::string& instance, TimestampMs expires_at) {
+    Execution e = waiting(eid, route);
+    e.state = {.phase = LifecyclePhase::active,
+               .ownership = OwnershipState::leased,
+               .attempt_state = AttemptState::running_attempt};
+    e.public_state = PublicState::active;
+    e.current_attempt_index = 0;
+    e.current_attempt_id = AttemptId{uuid_of(static_cast<std::uint64_t>(eid) + 1'000'000)};
+    e.lease_id = LeaseId{uuid_of(static_cast<std::uint64_t>(eid) + 2'000'000)};
+    e.lease_epoch = 1;
+    e.total_attempt_count = 1;
+    e.worker_id = "pool";
+    e.worker_instance_id = instance;
+    e.lease_acquired_at = t0;
+    e.lease_expires_at = expires_at;
+    return e;
+}
+
+Execution delayed(Eid eid, RouteId route, TimestampMs until) {
+    Execution e = waiting(eid, route);
+    e.state.eligibility = EligibilityState::not_eligible_until_time;
+    e.state.blocking_reason = BlockingReason::waiting_for_delay;
+    e.public_state = PublicState::delayed;
+    e.delay_until = until;
+    return e;
+}
+
+Execution ended(Eid eid, RouteId route, TerminalOutcome outcome, TimestampMs completed_at) {
+    Execution e = waiting(eid, route);
+    e.state = {.phase = LifecyclePhase::terminal,
+               .outcome = outcome,
+               .attempt_state = AttemptState::attempt_terminal};
+    e.public_state = public_state(e.state);
+    e.completed_at = completed_at;
+    return e;
+}
+
+Execution in_bucket(Eid eid, RouteId route, Bucket bucket) {
+    Execution e = waiting(eid, route);
+    const auto blocked = [&](EligibilityState why) {
+        e.state.eligibility = why;
+        return e;
+    };
+    switch (bucket) {
+        case Bucket::none: return e;
+        case Bucket::delayed: return delayed(eid, route, t0 + 1'000);
+        case Bucket::waiting_children: return blocked(EligibilityState::blocked_by_dependencies);
+        case Bucket::blocked_by_budget: return blocked(EligibilityState::blocked_by_budget);
+        case Bucket::blocked_by_quota: return blocked(EligibilityState::blocked_by_quota);
+        case Bucket::blocked_by_route: return blocked(EligibilityState::blocked_by_route);
+        case Bucket::blocked_by_lane_state: return blocked(EligibilityState::blocked_by_lane_state);
+        case Bucket::blocked_by_operator: return blocked(EligibilityState::blocked_by_operator);
+        case Bucket::reclaimable:
+            e = leased(eid, route, "gone", t0);
+            e.state.ownership = OwnershipState::lease_expired_reclaimable;
+            return e;
+        case Bucket::suspended: e.state.phase = LifecyclePhase::suspended; return e;
+        case Bucket::failed: return ended(eid, route, TerminalOutcome::failed, t0);
+        case Bucket::cancelled: return ended(eid, route, TerminalOutcome::cancelled, t0);
+        case Bucket::expired: return ended(eid, route, TerminalOutcome::expired, t0);
+        case Bucket::skipped: return ended(eid, route, TerminalOutcome::skipped, t0);
+    }
+    return e;
+}
+
+core::ExecutionInput input_of(Eid eid, Tags tags) {
+    core::ExecutionInput input;
+    input.eid = eid;
+    input.tags = std::move(tags);
+    return input;
+}
+
+core::ExecutionEvent event_of(const Execution& execution, core::LeaseEventType type,
+                              TimestampMs at) {
+    core::ExecutionEvent event;
+    event.eid = execution.eid;
+    event.execution_id = execution.id;
+    event.route = execution.route;
+    event.type = type;
+    event.at = at;
+    return event;
+}
+
+core::LogEvent log_event_of(const Execution& execution, core::LogFamily family, TimestampMs at) {
+    core::LogEvent event;
+    event.family = family;
+    event.type = "noted";
+    event.at = at;
+    event.eid = execution.eid;
+    event.execution_id = execution.id;
+    event.payload = "{}";
+    return event;
+}
+
+core::GrantRow grant_of(Eid eid, TimestampMs expires_at) {
+    core::GrantRow grant;
+    grant.eid = eid;
+    grant.grant_id.uuid = uuid_of(static_cast<std::uint64_t>(eid) + 3'000'000);
+    grant.worker_id = "pool";
+    grant.worker_instance_id = "one";
+    grant.lane = "default";
+    grant.expires_at = expires_at;
+    return grant;
+}
+
+core::Attempt attempt_of(Eid eid, std::uint32_t index) {
+    core::Attempt attempt;
+    attempt.eid = eid;
+    attempt.attempt_index = index;
+    attempt.attempt_id.uuid = uuid_of(static_cast<std::uint64_t>(eid) * 100 + index);
+    return attempt;
+}
+
+core::WorkerRow worker_of(const std::string& ns, const std::string& instance,
+                          std::vector<std::string> lanes) {
+    core::WorkerRow worker;
+    worker.key = {ns, instance};
+    worker.worker_id = "pool";
+    worker.lanes = std::move(lanes);
+    worker.liveness_ttl_ms = 1'000;
+    worker.registered_at = worker.last_heartbeat = t0;
+    return worker;
+}
+
+core::IdempotencyEntry idempotency_of(const std::string& ns, const std::string& key,
+                                      const ExecutionId& id, TimestampMs expires_at) {
+    return {{ns, key}, id, expires_at};
+}
+
+Execution full_execution(Eid eid, RouteId route) {
+    Execution e;
+    e.eid = eid;
+    e.id = id_of(static_cast<std::uint64_t>(eid), 513);
+    e.route = route;
+    e.flow_id = FlowId{uuid_of(11)};
+    e.priority = 8'999;
+    e.state = {LifecyclePhase::active,          OwnershipState::leased,
+               EligibilityState::eligible_now,  BlockingReason::paused_by_flow_cancel,
+               TerminalOutcome::skipped,        AttemptState::attempt_terminal};
+    e.public_state = PublicState::skipped;
+    e.blocking_detail = "waiting for \"x\"\n\t, and for y";
+    e.current_attempt_index = 4'000'000'000U;
+    e.current_attempt_id = AttemptId{uuid_of(12)};
+    e.attempt_type = AttemptType::fallback;
+    e.attempt_started_at = t0 + 1;
+    e.attempt_resumed_at = t0 + 2;
+    e.attempt_leased_ms = 3;
+    e.lineage_reason = "lineage";
+    e.lineage_requested_by = "someone";
+    e.lineage_previous_index = 4;
+    e.total_attempt_count = 5;
+    e.retry_count = 6;
+    e.replay_count = 7;
+    e.lease_reclaim_count = 8;
+    e.lease_id = LeaseId{uuid_of(13)};
+    e.lease_epoch = 0xffff'ffff'ffff'fffeULL;
+    e.worker_id = "worker";
+    e.worker_instance_id = "instance";
+    e.lease_acquired_at = t0 + 9;
+    e.lease_expires_at = t0 + 10'000;
+    e.lease_renewed_at = t0 + 11;
+    e.lease_expired_at = t0 + 12;
+    e.lease_revoked_at = t0 + 13;
+    e.lease_revoke_reason = "revoked";
+    e.reclaim_not_before = t0 + 30'014;
+    e.grant_expires_at = t0 + 30'015;
+    e.delay_until = t0 + 30'016;
+    e.execution_deadline_at = t0 + 30'017;
+    e.attempt_deadline_at = t0 + 30'018;
+    e.retention_ms = 19;
+    e.progress_percent = 20;
+    e.progress_message = "東京 ✓";
+    e.progress_updated_at = t0 + 21;
+    e.failure_reason = "failed";
+    e.failure_category = "category";
+    e.cancellation_reason = "cancelled";
+    e.cancelled_by = "operator";
+    e.last_capability_mismatch_at = t0 + 22;
+    e.blocked_at = t0 + 23;
+    e.has_tags = true;
+    e.has_policy = true;
+    e.has_idempotency_key = true;
+    e.created_at = t0 + 24;
+    e.started_at = t0 + 25;
+    e.completed_at = t0 + 26;
+    e.last_transition_at = t0 + 27;
+    e.last_mutation_at = t0 + 28;
+    // What the store keeps itself: the lease ends first of all that is due.
+    e.timer_at = e.lease_expires_at;
+    return e;
+}
+
+core::ExecutionInput full_input(Eid eid) {
+    return {eid,
+            "creator",
+            all_bytes(),
+            "encoding",
+            R"({"priority":3})",
+            {{"app.name", "value \"quoted\" \\ and\nmore"}, {"empty", ""}, {"city", "東京"}},
+            "key"};
+}
+
+core::Attempt full_attempt(Eid eid, std::uint32_t index) {
+    core::Attempt a = attempt_of(eid, index);
+    a.type = AttemptType::reclaim;
+    a.state = AttemptLifecycle::interrupted_reclaimed;
+    a.started_at = t0 + 1;
+    a.resumed_at = t0 + 2;
+    a.suspended_at = t0 + 3;
+    a.ended_at = t0 + 4;
+    a.suspension_id = "suspension";
+    a.lease_id = LeaseId{uuid_of(5)};
+    a.lease_epoch = 6;
+    a.worker_id = "worker";
+    a.worker_instance_id = "instance";
+    a.failure_reason = "failure";
+    a.failure_category = "category";
+    a.reason = "reason";
+    a.requested_by = "requester";
+    a.previous_attempt_index = 7;
+    a.retry_at = t0 + 8;
+    a.result = all_bytes();
+    a.result_encoding = "encoding";
+    return a;
+}
+
+core::GrantRow full_grant(Eid eid) {
+    core::GrantRow g = grant_of(eid, t0 + 1);
+    g.kind = GrantKind::reclaim;
+    g.worker_capabilities = "cuda,gpu";
+    g.capability_hash = "hash";
+    g.route_snapshot_json = R"({"a":1})";
+    g.admission_summary = "summary";
+    g.grant_ttl_ms = 2;
+    g.issued_at = t0 + 3;
+    return g;
+}
+
+core::WorkerRow full_worker() {
+    core::WorkerRow worker = worker_of("acme", "one", {"a lane", "b,\"lane\""});
+    worker.capabilities = {"cuda", "東京-gpu"};
+    worker.registered_at = t0 - 5;
+    return worker;
+}
+
+core::ExecutionEvent full_event(Eid eid, RouteId route) {
+    core::ExecutionEvent event = event_of(waiting(eid, route), core::LeaseEventType::reclaimed);
+    event.flow_id = FlowId{uuid_of(1)};
+    event.outcome = TerminalOutcome::cancelled;
+    event.lease_id = LeaseId{uuid_of(2)};
+    event.lease_epoch = 3;
+    event.attempt_index = 4;
+    event.attempt_id = AttemptId{uuid_of(5)};
+    event.worker_id = "worker";
+    event.worker_instance_id = "instance";
+    event.expires_at = t0 + 6;
+    event.old_lease_id = LeaseId{uuid_of(7)};
+    event.reason = "reason";
+    event.revoked_by = "operator";
+    event.tags = R"({"a":"b"})";
+    return event;
+}
+
+core::LogEvent full_log_event(Eid eid) {
+    core::LogEvent event = log_event_of(waiting(eid, 1), core::LogFamily::workers);
+    event.flow_id = FlowId{uuid_of(1)};
+    event.ns = "acme";
+    event.tags = R"({"a":"b"})";
+    event.payload = R"({"text":"東京"})";
+    return event;
+}
+
+// --------------------------------------------------------------------------------- transactions
+
+Transaction::Transaction(Store& store) : snapshot(store.routes()), store_(store) {
+    auto begun = store.begin();
+    EXPECT_TRUE(begun) << begun.error().message();
+}
+
+Transaction::~Transaction() { store_.rollback(); }
+
+void Transaction::apply(core::Changes changes) {
+    core::ReadSet set;
+    for (const auto& row : changes.put_executions) {
+        auto& need = set.need(row.id, core::InputNeed::always);
+        need.grant = true;
+        need.attempt = true;
+    }
+    for (const auto& row : changes.put_lanes) {
+        set.lanes.push_back(row.name);
+    }
+    for (const auto& row : changes.put_idempotency) {
+        set.idempotency.push_back(row.key);
+    }
+    for (const auto& row : changes.put_workers) {
+        set.workers.push_back(row.key);
+    }
+    auto loaded = store_.load(set, snapshot);
+    EXPECT_TRUE(loaded) << loaded.error().message();
+
+    std::vector<Eid> known;
+    for (const auto& row : changes.put_inputs) {
+        known.push_back(row.eid);
+    }
+    for (const auto& row : changes.put_attempts) {
+        known.push_back(row.eid);
+    }
+    for (const auto& row : changes.put_grants) {
+        known.push_back(row.eid);
+    }
+    known.insert(known.end(), changes.delete_grants.begin(), changes.delete_grants.end());
+    loaded = store_.load(known, core::InputNeed::always, true, snapshot);
+    EXPECT_TRUE(loaded) << loaded.error().message();
+    // A retention delete knows no more than the number.
+    loaded = store_.load(changes.delete_executions, core::InputNeed::none, false, snapshot);
+    EXPECT_TRUE(loaded) << loaded.error().message();
+    snapshot.apply(std::move(changes));
+}
+
+Result<void> Transaction::commit(TimestampMs now) {
+    return store_.commit(snapshot, now, retention);
+}
+
+void put(Store& store, core::Changes changes, TimestampMs now) {
+    Transaction transaction(store);
+    transaction.apply(std::move(changes));
+    auto done = transaction.commit(now);
+    ASSERT_TRUE(done) << done.error().message();
+    done = store.make_durable();
+    ASSERT_TRUE(done) << done.error().message();
+}
+
+std::optional<Execution> find_execution(Store& store, Eid eid) {
+    auto found = look(store, [&](Reader& r) { return r.newest(eid + 1, 1); });
+    return found.empty() || found[0].eid != eid ? std::nullopt : std::optional(found[0]);
+}
+
+std::optional<core::GrantRow> find_grant(Store& store, const ExecutionId& id) {
+    Transaction transaction(store);
+    core::ReadSet set;
+    set.need(id).grant = true;
+    auto loaded = store.load(set, transaction.snapshot);
+    EXPECT_TRUE(loaded) << loaded.error().message();
+    return transaction.snapshot.cell(id).grant.current;
+}
+
+std::optional<core::IdempotencyEntry> find_idempotency(Store& store,
+                                                       const core::IdempotencyKey& key) {
+    Transaction transaction(store);
+    core::ReadSet set;
+    set.idempotency.push_back(key);
+    auto loaded = store.load(set, transaction.snapshot);
+    EXPECT_TRUE(loaded) << loaded.error().message();
+    return transaction.snapshot.idempotency_entries[key].current;
+}
+
+std::optional<core::WorkerRow> find_worker(Store& store, const core::WorkerKey& key) {
+    Transaction transaction(store);
+    core::ReadSet set;
+    set.workers.push_back(key);
+    auto loaded = store.load(set, transaction.snapshot);
+    EXPECT_TRUE(loaded) << loaded.error().message();
+    return transaction.snapshot.workers[key].current;
+}
+
+namespace {
+
+template <class Rows>
+std::vector<Eid> collect_eids(const Rows& rows) {
+    std::vector<Eid> out;
+    for (const auto& row : rows) {
+        out.push_back(row.eid);
+    }
+    return out;
+}
+
+}  // namespace
+
+std::vector<Eid> eids(const std::vector<Execution>& executions) { return collect_eids(executions); }
+std::vector<Eid> eids(const std::vector<core::ReadyKey>& keys) { return collect_eids(keys); }
+std::vector<Eid> eids(const std::vector<core::TimerKey>& keys) { return collect_eids(keys); }
+
+// ------------------------------------------------------------------------------------ the suite
+
+void StoreContract::SetUp() {
+    auto opened = GetParam().open(folder_.path());
+    ASSERT_TRUE(opened) << opened.error().message();
+    store_ = std::move(*opened);
+}
+
+void StoreContract::reopen() {
+    ASSERT_TRUE(GetParam().survives_close);
+    store_.reset();
+    SetUp();
+}
+
+RouteId StoreContract::route(const std::string& lane, const std::string& ns,
+                             const std::string& kind, const std::string& capabilities) {
+    core::Route row;
+    row.id = store_->next_route_id();
+    row.key = {lane, ns, kind, capabilities};
+    put(*store_, changes(row));
+    return row.id;
+}
+
+}  // namespace ff::store::test

@@ -1,0 +1,193 @@
+// The conformance suite of the Store seam: what every store must do, whichever it is.
+//
+// A test is written once with TEST_P(StoreContract, ...) and runs on every backend of
+// contract_backends(); another database joins by one entry there. This header also holds what the
+// other store tests share: temporary folders, sample rows, transactions as the engine makes them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ff/engine.h>
+
+#include "store/store.h"
+
+namespace ff::store::test {
+
+/// A fresh folder under the system's temporary folder; removed with all that is in it.
+class TempDir {
+  public:
+    TempDir();
+    ~TempDir();
+    TempDir(const TempDir&) = delete;
+    TempDir& operator=(const TempDir&) = delete;
+    [[nodiscard]] const std::string& path() const { return path_; }
+    [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+  private:
+    std::string path_;
+};
+
+// ------------------------------------------------------------------------------------ backends
+
+struct Backend {
+    std::string name;
+    bool survives_close = false;  ///< opening again finds the rows
+    /// Opens a store; anything it keeps goes into the folder.
+    std::function<Result<std::unique_ptr<Store>>(const std::string& folder)> open;
+};
+
+const std::vector<Backend>& contract_backends();
+
+Result<std::unique_ptr<Store>> open_sqlite(const std::string& location,
+                                           const EngineOptions& options = {});
+
+// -------------------------------------------------------------------------------------- samples
+
+inline constexpr TimestampMs t0 = 1'700'000'000'000;
+inline constexpr DurationMs retention = 3'600'000;
+
+/// Distinct for distinct numbers; sorts by them.
+Uuid uuid_of(std::uint64_t n);
+ExecutionId id_of(std::uint64_t n, std::uint16_t partition = 0);
+/// Every byte there is, NUL among them; not UTF-8.
+std::string all_bytes();
+
+// Executions as the engine leaves them, without anything optional beyond their state.
+core::Execution waiting(Eid eid, RouteId route, std::int32_t priority = 0);
+core::Execution leased(Eid eid, RouteId route, const std::string& instance,
+                       TimestampMs expires_at);
+core::Execution delayed(Eid eid, RouteId route, TimestampMs until);
+core::Execution ended(Eid eid, RouteId route, TerminalOutcome outcome, TimestampMs completed_at);
+core::Execution in_bucket(Eid eid, RouteId route, core::Bucket bucket);
+
+core::ExecutionInput input_of(Eid eid, Tags tags = {});
+core::ExecutionEvent event_of(const core::Execution& execution, core::LeaseEventType type,
+                              TimestampMs at = t0);
+core::LogEvent log_event_of(const core::Execution& execution, core::LogFamily family,
+                            TimestampMs at = t0);
+core::GrantRow grant_of(Eid eid, TimestampMs expires_at);
+core::Attempt attempt_of(Eid eid, std::uint32_t index);
+core::WorkerRow worker_of(const std::string& ns, const std::string& instance,
+                          std::vector<std::string> lanes = {"default"});
+core::IdempotencyEntry idempotency_of(const std::string& ns, const std::string& key,
+                                      const ExecutionId& id, TimestampMs expires_at);
+
+// Every member set to a value of its own, none of them the default.
+core::Execution full_execution(Eid eid, RouteId route);
+core::ExecutionInput full_input(Eid eid);
+core::Attempt full_attempt(Eid eid, std::uint32_t index);
+core::GrantRow full_grant(Eid eid);
+core::WorkerRow full_worker();
+core::ExecutionEvent full_event(Eid eid, RouteId route);
+core::LogEvent full_log_event(Eid eid);
+
+/// One change, or several in the order given.
+template <class... Rows>
+core::Changes changes(Rows... rows);
+
+// --------------------------------------------------------------------------------- transactions
+
+/// A transaction as the engine makes it: begin, load, apply, commit. One that is not committed is
+/// rolled back.
+class Transaction {
+  public:
+    explicit Transaction(Store& store);
+    ~Transaction();
+    Transaction(const Transaction&) = delete;
+    Transaction& operator=(const Transaction&) = delete;
+
+    /// Loads every row the changes touch, as a decision would have demanded, then applies them.
+    void apply(core::Changes changes);
+    /// Applies without looking first.
+    void apply_blind(core::Changes changes) { snapshot.apply(std::move(changes)); }
+    Result<void> commit(TimestampMs now = t0);
+
+    core::Snapshot snapshot;
+
+  private:
+    Store& store_;
+};
+
+/// Applies, commits and makes durable; everything must go well.
+void put(Store& store, core::Changes changes, TimestampMs now = t0);
+
+/// The value of a read that must go well.
+template <class Fn>
+auto look(Store& store, Fn fn) {
+    using Value = typename decltype(fn(std::declval<Reader&>()))::value_type;
+    std::optional<Value> out;
+    auto done = store.read([&](Reader& reader) -> Result<void> {
+        FF_TRY(out, fn(reader));
+        return {};
+    });
+    EXPECT_TRUE(done) << done.error().message();
+    return out ? std::move(*out) : Value{};
+}
+
+/// The value of a scan that must go well, in a transaction of its own that is rolled back.
+template <class Fn>
+auto scan(Store& store, Fn fn) {
+    Transaction transaction(store);
+    auto value = fn(store);
+    EXPECT_TRUE(value) << value.error().message();
+    return value ? std::move(*value) : typename decltype(value)::value_type{};
+}
+
+std::optional<core::Execution> find_execution(Store& store, Eid eid);
+std::optional<core::GrantRow> find_grant(Store& store, const ExecutionId& id);
+std::optional<core::IdempotencyEntry> find_idempotency(Store& store,
+                                                       const core::IdempotencyKey& key);
+std::optional<core::WorkerRow> find_worker(Store& store, const core::WorkerKey& key);
+
+std::vector<Eid> eids(const std::vector<core::Execution>& executions);
+std::vector<Eid> eids(const std::vector<core::ReadyKey>& keys);
+std::vector<Eid> eids(const std::vector<core::TimerKey>& keys);
+
+// ------------------------------------------------------------------------------------ the suite
+
+class StoreContract : public testing::TestWithParam<Backend> {
+  protected:
+    void SetUp() override;
+    Store& store() { return *store_; }
+    /// Closes the store and opens it again; only where that keeps the rows.
+    void reopen();
+    /// A committed route.
+    RouteId route(const std::string& lane = "default", const std::string& ns = "acme",
+                  const std::string& kind = "job", const std::string& capabilities = "");
+
+  private:
+    TempDir folder_;
+    std::unique_ptr<Store> store_;
+};
+
+// -------------------------------------------------------------------------------------- details
+
+inline void add(core::Changes& to, core::Execution row) { to.put_executions.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::ExecutionInput row) { to.put_inputs.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::Attempt row) { to.put_attempts.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::GrantRow row) { to.put_grants.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::Route row) { to.put_routes.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::Lane row) { to.put_lanes.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::IdempotencyEntry row) {
+    to.put_idempotency.push_back(std::move(row));
+}
+inline void add(core::Changes& to, core::WorkerRow row) { to.put_workers.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::ExecutionEvent row) { to.events.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::LogEvent row) { to.log_events.push_back(std::move(row)); }
+
+template <class... Rows>
+core::Changes changes(Rows... rows) {
+    core::Changes out;
+    (add(out, std::move(rows)), ...);
+    return out;
+}
+
+}  // namespace ff::store::test

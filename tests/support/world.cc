@@ -1,0 +1,311 @@
+#include "support/world.h"
+
+#include <algorithm>
+#include <ranges>
+
+#include "core/invariants.h"
+
+namespace ff::testing {
+
+namespace {
+
+template <class Map, class Key>
+auto copy_of(const Map& rows, const Key& key) -> std::optional<typename Map::mapped_type> {
+    auto it = rows.find(key);
+    return it == rows.end() ? std::nullopt : std::optional(it->second);
+}
+
+template <class Map, class Key>
+auto pointer_to(const Map& rows, const Key& key) -> const typename Map::mapped_type* {
+    auto it = rows.find(key);
+    return it == rows.end() ? nullptr : &it->second;
+}
+
+template <class Map, class Tracked>
+void keep_dirty(Map& rows, const Tracked& tracked) {
+    for (const auto& [key, row] : tracked) {
+        if (!row.dirty) {
+            continue;
+        }
+        if (row.current) {
+            rows.insert_or_assign(key, *row.current);
+        } else {
+            rows.erase(key);
+        }
+    }
+}
+
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+    return std::ranges::find(words, word) != words.end();
+}
+
+bool has_ended(const core::Attempt& attempt) { return attempt.ended_at.has_value(); }
+
+}  // namespace
+
+// --------------------------------------------------------------------------------- operations
+
+Result<CreateResult> World::run(CreateExecution op) {
+    FF_TRY(auto command, core::prepare(std::move(op), settings_, ids_, now));
+    return decide_and_commit(command);
+}
+
+Result<ClaimResult> World::run(Claim op) {
+    FF_TRY_VOID(core::validate(op));
+    ClaimResult result;
+    while (result.tasks.size() < op.max_tasks) {
+        const core::Execution* found = candidate(op);
+        if (found == nullptr) {
+            break;
+        }
+        core::Snapshot view(*routes_);
+        load({found->id, core::InputNeed::always, false, false}, view);
+        const core::Lessee lessee{op.worker_id,    op.worker_instance_id, route(*found).key.lane,
+                                  op.lease_ttl_ms, std::nullopt,          std::nullopt};
+        FF_TRY(auto task, settle(view, core::decide_take(view, *found, lessee, context())));
+        if (task) {  // else it was at its reclaim cap and has ended: look on
+            result.tasks.push_back(std::move(*task));
+        }
+    }
+    return result;
+}
+
+Result<ClaimForWorkerResult> World::run(ClaimForWorker op) {
+    FF_TRY_VOID(core::validate(op));
+    const Claim wanted{.lanes = {op.lane_id}, .capabilities = op.capabilities, .ns = op.ns};
+    while (const core::Execution* found = candidate(wanted)) {
+        core::Snapshot view(*routes_);
+        load({found->id, core::InputNeed::always, false, false}, view);
+        FF_TRY(auto grant, settle(view, core::decide_grant(view, *found, op, context())));
+        if (grant) {
+            return ClaimForWorkerResult{std::move(grant)};
+        }
+    }
+    return ClaimForWorkerResult{};
+}
+
+const core::Execution* World::candidate(const Claim& op) const {
+    const core::Execution* best = nullptr;
+    const auto place = [](const core::Execution& e) { return std::pair(-e.priority, e.eid); };
+    for (const auto& [id, e] : records.executions) {
+        const core::Route& way = route(e);
+        const LaneState lane = records.lanes.at(way.key.lane).state;
+        if (core::ready_key(e) && contains(op.lanes, way.key.lane) && lane != LaneState::paused &&
+            lane != LaneState::disabled && satisfies(op.capabilities, way.required) &&
+            (!op.ns || *op.ns == way.key.ns) &&
+            (op.kinds.empty() || contains(op.kinds, way.key.kind)) &&
+            (best == nullptr || place(e) < place(*best))) {
+            best = &e;
+        }
+    }
+    return best;
+}
+
+std::size_t World::tick() {
+    std::vector<ExecutionId> due;
+    for (const auto& [id, e] : records.executions) {
+        if (e.timer_at && *e.timer_at <= now) {
+            due.push_back(id);
+        }
+    }
+    std::size_t acted = 0;
+    for (const ExecutionId& id : due) {
+        const auto answer = run(core::HandleDue{id});
+        acted += answer && *answer ? 1 : 0;
+        const core::Execution* left = find(id);
+        if (!answer || (left != nullptr && left->timer_at && *left->timer_at <= now)) {
+            violations.push_back("timer: still due after it was handled");
+        }
+    }
+    return acted;
+}
+
+void World::advance(DurationMs by) {
+    const TimestampMs until = now + by;
+    tick();
+    for (;;) {
+        std::optional<TimestampMs> next;
+        for (const auto& [id, e] : records.executions) {
+            if (e.timer_at && *e.timer_at > now && *e.timer_at <= until) {
+                next = std::min(next.value_or(until), *e.timer_at);
+            }
+        }
+        if (!next) {
+            break;
+        }
+        now = *next;
+        tick();
+    }
+    now = until;
+}
+
+// -------------------------------------------------------------------------------------- reads
+
+const core::Execution* World::find(const ExecutionId& id) const {
+    return pointer_to(records.executions, id);
+}
+
+const core::Attempt* World::attempt(const ExecutionId& id, std::uint32_t index) const {
+    const core::Execution* e = find(id);
+    const auto* rows = e == nullptr ? nullptr : pointer_to(records.attempts, e->eid);
+    return rows == nullptr ? nullptr : pointer_to(*rows, index);
+}
+
+const core::GrantRow* World::grant(const ExecutionId& id) const {
+    const core::Execution* e = find(id);
+    return e == nullptr ? nullptr : pointer_to(records.grants, e->eid);
+}
+
+const core::Route& World::route(const core::Execution& e) const { return *routes_->find(e.route); }
+
+// Exactly what was asked for is loaded: a decision that looks at more aborts.
+void World::load(const core::ReadSet::ExecutionNeed& need, core::Snapshot& view) const {
+    core::ExecutionCell& cell = view.cell(need.id);
+    cell.execution.load(copy_of(records.executions, need.id));
+    if (!cell.execution.current) {
+        return;
+    }
+    const core::Execution& e = *cell.execution.current;
+    view.index_by_eid(cell);
+    if (core::needs_input(need.input, e)) {
+        cell.input.load(copy_of(records.inputs, e.eid));
+    }
+    if (need.grant) {
+        cell.grant.load(copy_of(records.grants, e.eid));
+    }
+    if (need.attempt && core::needs_attempt(e)) {
+        const core::Attempt* row = attempt(e.id, *e.current_attempt_index);
+        cell.attempts[*e.current_attempt_index].load(row == nullptr ? std::nullopt
+                                                                    : std::optional(*row));
+    }
+}
+
+void World::load(const core::ReadSet& set, core::Snapshot& view) const {
+    for (const auto& need : set.executions) {
+        load(need, view);
+    }
+    for (const auto& name : set.lanes) {
+        view.load_lane(name, copy_of(records.lanes, name));
+    }
+    for (const auto& key : set.idempotency) {
+        view.load_idempotency(key, copy_of(records.idempotency, key));
+    }
+    for (const auto& key : set.workers) {
+        view.load_worker(key, copy_of(records.workers, key));
+    }
+    for (const auto& key : set.leased_by) {
+        std::vector<ExecutionId> held;
+        for (const auto& [id, e] : records.executions) {
+            if (e.state.ownership == OwnershipState::leased &&
+                e.worker_instance_id == key.worker_instance_id && route(e).key.ns == key.ns) {
+                load({id, core::InputNeed::if_tagged, false, false}, view);
+                held.push_back(id);
+            }
+        }
+        view.load_leased_by(key, std::move(held));
+    }
+}
+
+// ------------------------------------------------------------------------------------- commit
+
+void World::commit(core::Snapshot& view, core::Changes changes) {
+    view.apply(std::move(changes));
+    if (!view.new_routes.empty()) {
+        auto grown = std::make_shared<core::RouteTable>();
+        for (const core::Route& known : routes_->all()) {
+            grown->add(known);
+        }
+        for (const core::Route& fresh : view.new_routes) {
+            grown->add(fresh);
+        }
+        routes_ = std::move(grown);
+    }
+    keep_dirty(records.lanes, view.lanes);
+    keep_dirty(records.idempotency, view.idempotency_entries);
+    keep_dirty(records.workers, view.workers);
+    for (core::ExecutionCell& cell : view.cells) {
+        if (cell.deleted) {
+            erase(*cell.execution.stored);
+        } else {
+            keep(cell);
+        }
+        check(cell, view);
+    }
+    std::ranges::copy(view.events, std::back_inserter(records.events));
+    std::ranges::copy(view.log_events, std::back_inserter(records.log_events));
+}
+
+void World::keep(core::ExecutionCell& cell) {
+    if (cell.execution.dirty) {
+        core::Execution& e = *cell.execution.current;
+        core::arm_timer(cell.execution.stored, e, now, settings_.retention_ms);
+        records.executions.insert_or_assign(e.id, e);
+    }
+    if (cell.input.dirty) {
+        records.inputs.insert_or_assign(cell.input.current->eid, *cell.input.current);
+    }
+    for (const auto& [index, row] : cell.attempts) {
+        if (row.dirty) {
+            auto& kept = records.attempts[row.current->eid];
+            auto [it, fresh] = kept.try_emplace(index, *row.current);
+            if (!fresh && has_ended(it->second) && it->second != *row.current) {
+                violations.push_back("history: an attempt changed after its end");
+            }
+            it->second = *row.current;
+        }
+    }
+    if (cell.grant.dirty && cell.grant.current) {
+        records.grants.insert_or_assign(cell.grant.current->eid, *cell.grant.current);
+    } else if (cell.grant.dirty) {
+        records.grants.erase(cell.execution.current->eid);
+    }
+}
+
+void World::erase(const core::Execution& gone) {
+    std::erase_if(records.idempotency,
+                  [&](const auto& entry) { return entry.second.execution_id == gone.id; });
+    records.executions.erase(gone.id);
+    records.inputs.erase(gone.eid);
+    records.attempts.erase(gone.eid);
+    records.grants.erase(gone.eid);
+}
+
+void World::check(const core::ExecutionCell& cell, const core::Snapshot& view) {
+    if (!cell.execution.dirty || !cell.execution.current) {
+        return;
+    }
+    const core::Execution& e = *cell.execution.current;
+    std::vector<core::Attempt> rows;
+    if (const auto* kept = pointer_to(records.attempts, e.eid)) {
+        std::ranges::copy(*kept | std::views::values, std::back_inserter(rows));
+    }
+    std::ranges::move(core::check_invariants(e, rows), std::back_inserter(violations));
+    if (cell.execution.stored) {
+        std::ranges::move(core::check_step(*cell.execution.stored, e),
+                          std::back_inserter(violations));
+    }
+    const auto require = [&](bool holds, const char* sentence) {
+        if (!holds) {
+            violations.emplace_back(sentence);
+        }
+    };
+    const bool ended = is_terminal(e.state) &&
+                       !(cell.execution.stored && is_terminal(cell.execution.stored->state));
+    const auto completions = std::ranges::count_if(view.events, [&](const auto& event) {
+        return event.eid == e.eid && event.outcome.has_value();
+    });
+    require(completions == (ended ? 1 : 0), "completion: exactly one event for each end");
+    for (const core::ExecutionEvent& event : view.events) {
+        require(event.type == core::LeaseEventType::none ||
+                    event.type == core::LeaseEventType::replay_initiated || event.lease_id,
+                "history: an event without its lease");
+    }
+    const auto due = core::next_due(e, settings_.retention_ms);
+    require(!due || (e.timer_at && *e.timer_at <= *due), "timer: armed too late");
+    const core::GrantRow* grant_row = grant(e.id);
+    require(!e.grant_expires_at ||
+                (grant_row != nullptr && grant_row->expires_at == *e.grant_expires_at),
+            "grant: hidden behind a grant that is not there");
+}
+
+}  // namespace ff::testing

@@ -3,7 +3,7 @@
 // Arrows (what moves an execution from phase to phase; every other move is refused):
 //
 //   create ----------------------------> runnable
-//   runnable  --claim------------------> active        (new attempt, or the interrupted one resumed)
+//   runnable  --claim------------------> active        (new attempt, or the paused one resumed)
 //   active    --complete, fail, cancel, expire, skip, reclaim cap--> terminal
 //   active    --fail with a retry left, delay, release, wait_children--> runnable
 //   active    --lease expired or revoked--> active     (reclaimable: nobody owns it)

@@ -25,7 +25,7 @@ ExitCode exit_code_of(const Error& error) {
     if (error.code == ErrorCode::invalid_config) {
         return ExitCode::usage;
     }
-    // Rows that do not read are validation faults to a server's client, not to somebody with a file.
+    // Rows that do not read are faults of the input to a client, not to somebody with a file.
     if (error.code == ErrorCode::corruption) {
         return ExitCode::failed;
     }

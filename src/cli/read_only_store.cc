@@ -140,9 +140,9 @@ Result<std::unique_ptr<ReadOnlyStore>> ReadOnlyStore::open(StoreFile file) {
     // The reader takes it for granted that its statements prepare.
     for (const std::string& text : store::sql::all_texts()) {
         if (auto statement = file.db->prepare(text); !statement) {
-            return ff::fail(ErrorCode::store_corrupt, "the schema is damaged (" +
-                                                          statement.error().detail +
-                                                          "); see ff doctor");
+            return ff::fail(
+                ErrorCode::store_corrupt,
+                "the schema is damaged (" + statement.error().detail + "); see ff doctor");
         }
     }
     std::unique_ptr<ReadOnlyStore> opened(new ReadOnlyStore(std::move(file)));

@@ -60,10 +60,9 @@ class RowScan {
 
     void describe() {
         const auto said = [](Check& check, const std::string& sound) {
-            check.detail = check.found == 0
-                               ? sound
-                               : fmt::format("{} finding{}", with_commas(check.found),
-                                             check.found == 1 ? "" : "s");
+            check.detail = check.found == 0 ? sound
+                                            : fmt::format("{} finding{}", with_commas(check.found),
+                                                          check.found == 1 ? "" : "s");
         };
         const std::string executions = with_commas(executions_) + " executions";
         said(readable_, executions + " and their attempts read back");
@@ -71,7 +70,8 @@ class RowScan {
         said(references_, "every execution has its route, lane and input");
         said(ready_, fmt::format("{} ready to claim, exactly those that should be",
                                  with_commas(ready_rows_)));
-        said(timers_, fmt::format("{} armed, exactly those that should be", with_commas(timer_rows_)));
+        said(timers_,
+             fmt::format("{} armed, exactly those that should be", with_commas(timer_rows_)));
         said(listed_, fmt::format("{} in lists of rare conditions, exactly those that should be",
                                   with_commas(listed_rows_)));
         said(tags_, "the tag index holds every tag");
@@ -165,8 +165,7 @@ class RowScan {
             references_.add(e.id.to_string() + ": its lane is not registered");
         }
         if (e.grant_expires_at) {
-            FF_TRY(const bool there,
-                   exists("SELECT 1 FROM ff_claim_grant WHERE eid = $1", e.eid));
+            FF_TRY(const bool there, exists("SELECT 1 FROM ff_claim_grant WHERE eid = $1", e.eid));
             if (!there) {
                 references_.add(e.id.to_string() + ": it is granted, and the grant is missing");
             }
@@ -186,7 +185,8 @@ class RowScan {
         for (const auto& [key, value] : (*input)->tags) {
             FF_TRY(const bool there, tag_exists(key, value, e.eid));
             if (!there) {
-                tags_.add(fmt::format("{}: tag {}={} is not indexed", e.id.to_string(), key, value));
+                tags_.add(
+                    fmt::format("{}: tag {}={} is not indexed", e.id.to_string(), key, value));
             }
         }
         return {};
@@ -249,8 +249,8 @@ class RowScan {
             timers_.add(e.id.to_string() + ": no timer is armed for what will be due at " +
                         time_text(*due));
         } else if (!is_terminal(e.state) && *e.timer_at > *due) {
-            timers_.add(fmt::format("{}: its timer fires at {}, too late for {}",
-                                    e.id.to_string(), time_text(*e.timer_at), time_text(*due)));
+            timers_.add(fmt::format("{}: its timer fires at {}, too late for {}", e.id.to_string(),
+                                    time_text(*e.timer_at), time_text(*due)));
         }
     }
 
@@ -314,9 +314,8 @@ class RowScan {
                 return reader.ready_after(after, page_rows);
             },
             [&](const ReadyKey& key) {
-                return fault_unless(key.eid, "a ready row", [&](const Execution& e) {
-                    return core::ready_key(e) == key;
-                });
+                return fault_unless(key.eid, "a ready row",
+                                    [&](const Execution& e) { return core::ready_key(e) == key; });
             });
     }
 
@@ -328,10 +327,10 @@ class RowScan {
                 return reader.timers_after(after, page_rows);
             },
             [&](const TimerKey& key) {
-                return fault_unless(key.eid,
-                                    fmt::format("a {} timer at {}", to_string(key.kind),
-                                                time_text(key.due_at)),
-                                    [&](const Execution& e) { return core::timer_key(e) == key; });
+                return fault_unless(
+                    key.eid,
+                    fmt::format("a {} timer at {}", to_string(key.kind), time_text(key.due_at)),
+                    [&](const Execution& e) { return core::timer_key(e) == key; });
             });
     }
 
@@ -354,10 +353,10 @@ class RowScan {
         for (const char* table : {"ff_exec_input", "ff_attempt", "ff_exec_tag", "ff_claim_grant"}) {
             progress_(table, 0, 0);
             FF_TRY(Statement s,
-                   store_.db().prepare(fmt::format(
-                       "SELECT DISTINCT t.eid FROM {} t WHERE NOT EXISTS (SELECT 1 FROM"
-                       " ff_exec_core e WHERE e.eid = t.eid) LIMIT 1000",
-                       table)));
+                   store_.db().prepare(
+                       fmt::format("SELECT DISTINCT t.eid FROM {} t WHERE NOT EXISTS (SELECT 1 FROM"
+                                   " ff_exec_core e WHERE e.eid = t.eid) LIMIT 1000",
+                                   table)));
             for (;;) {
                 FF_TRY(const bool found, s.step());
                 if (!found) {

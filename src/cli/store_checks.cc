@@ -55,16 +55,17 @@ Check check_library() {
     check.detail = fmt::format("ff {}, SQLite {}", FF_VERSION, version);
     if (!log_reset_is_mended(major, minor, patch)) {
         check.status = CheckStatus::warn;
-        check.detail += ": below 3.51.3 only one connection may write, which ff sees to; let no "
-                        "other program write to the file";
+        check.detail +=
+            ": below 3.51.3 only one connection may write, which ff sees to; let no "
+            "other program write to the file";
     }
     return check;
 }
 
 Check check_file(const StoreFile& file) {
     Check check{"file"};
-    check.detail = fmt::format("{} and a log of {}", bytes_text(file.bytes()),
-                               bytes_text(file.log_bytes()));
+    check.detail =
+        fmt::format("{} and a log of {}", bytes_text(file.bytes()), bytes_text(file.log_bytes()));
     if (file.immutable) {
         check.detail += "; on a read-only medium";
     }
@@ -120,8 +121,9 @@ Result<void> compare_schema(SqliteDb& db, int version, Check& check) {
         if (it != actual.end() && it->second == text) {
             continue;
         }
-        const std::string what = fmt::format("{} {} is {}", key.first, key.second,
-                                             it == actual.end() ? "missing" : "not as it should be");
+        const std::string what =
+            fmt::format("{} {} is {}", key.first, key.second,
+                        it == actual.end() ? "missing" : "not as it should be");
         if (key.first != "view") {
             check.add(what);
         } else if (check.status == CheckStatus::ok) {
@@ -186,8 +188,8 @@ Check check_integrity(SqliteDb& db, const CheckOptions& options) {
         check.add(done.error().message());
     }
     sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
-    check.detail = fmt::format("PRAGMA {} {}", pragma,
-                               check.found == 0 ? "found nothing" : "found faults");
+    check.detail =
+        fmt::format("PRAGMA {} {}", pragma, check.found == 0 ? "found nothing" : "found faults");
     return check;
 }
 
@@ -199,8 +201,9 @@ Check check_durability(const StoreFile& file) {
     if (!mode) {
         check.add(mode.error().message());
     } else if (*mode == "wal" || file.immutable) {
-        check.detail = "write-ahead log; an engine answers after the log is on disk, unless it was "
-                       "opened with synchronous=normal";
+        check.detail =
+            "write-ahead log; an engine answers after the log is on disk, unless it was "
+            "opened with synchronous=normal";
     } else {
         check.status = CheckStatus::warn;
         check.detail = fmt::format("journal mode is {}; the next engine sets it to wal", *mode);

@@ -54,7 +54,7 @@ Terminal Terminal::output() { return look_at(STDOUT_FILENO); }
 Terminal Terminal::errors() { return look_at(STDERR_FILENO); }
 
 std::string Terminal::paint(std::string_view text, Style style) const {
-    const std::string_view code = colour ? code_of(style) : std::string_view();
+    const std::string_view code = colour && !text.empty() ? code_of(style) : std::string_view();
     return code.empty() ? std::string(text) : fmt::format("{}{}\x1b[0m", code, text);
 }
 

@@ -47,7 +47,7 @@ struct Decision {
 
     Decision(Error error) : answer(std::unexpected(std::move(error))) {}  // NOLINT: rejection
     Decision(std::unexpected<Error> error) : answer(std::move(error)) {}  // NOLINT: rejection
-    Decision(R reply, Changes c = {}) : answer(std::move(reply)), changes(std::move(c)) {}  // NOLINT
+    Decision(R reply, Changes c = {}) : answer(std::move(reply)), changes(std::move(c)) {}  //NOLINT
     Decision(Result<R> a, Changes c) : answer(std::move(a)), changes(std::move(c)) {}
 };
 

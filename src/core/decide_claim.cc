@@ -34,7 +34,7 @@ Result<void> check_grant(const Snapshot& view, const Execution& e, const Args& a
     return {};
 }
 
-/// Did this very lease come from an earlier sending of the same call? One whose time is over, marked
+/// Did this very lease come from an earlier sending of this call? One whose time is over, marked
 /// or not, is nobody's.
 template <class Args>
 bool is_own_lease(const Execution& e, const Args& args, TimestampMs now) {
@@ -145,7 +145,7 @@ Decision<std::optional<Grant>> decide_grant(const Snapshot& view, const Executio
             make_eligible(e, ctx.now);
         }
         terms.kind = e.state.attempt_state == AttemptState::attempt_interrupted ? GrantKind::resume
-                                                                               : GrantKind::claim;
+                                                                                : GrantKind::claim;
     }
     Grant grant = put_grant(view, e, std::move(terms), changes, ctx);
     changes.put_executions.push_back(std::move(e));
@@ -193,7 +193,7 @@ Decision<Grant> decide(const Snapshot& view, const IssueClaimGrant& args, const 
     }
     GrantTerms terms;
     terms.kind = e.state.attempt_state == AttemptState::attempt_interrupted ? GrantKind::resume
-                                                                           : GrantKind::claim;
+                                                                            : GrantKind::claim;
     terms.worker_id = args.worker_id;
     terms.worker_instance_id = args.worker_instance_id;
     terms.capabilities = args.capabilities;
@@ -262,8 +262,7 @@ Result<void> validate(ClaimResumedExecution& args) {
 
 void reads(const ClaimResumedExecution& args, ReadSet& set) { reads_for_grant_use(args, set); }
 
-Decision<Task> decide(const Snapshot& view, const ClaimResumedExecution& args,
-                      const Context& ctx) {
+Decision<Task> decide(const Snapshot& view, const ClaimResumedExecution& args, const Context& ctx) {
     const Execution* found = view.execution(args.execution_id);
     if (found == nullptr) {
         return ff::fail(ErrorCode::execution_not_found);
@@ -325,7 +324,7 @@ Decision<OperatorLease> decide(const Snapshot& view, const IssueGrantAndClaim& a
                         std::string(to_string(e.state.eligibility)));
     }
     Changes changes;
-    const Lessee lessee{"operator",    "operator", args.lane_id, args.lease_duration_ms,
+    const Lessee lessee{"operator",   "operator",  args.lane_id, args.lease_duration_ms,
                         std::nullopt, std::nullopt};
     const bool resumed = e.state.attempt_state == AttemptState::attempt_interrupted;
     auto task = resumed ? lease_resumed_attempt(view, e, lessee, "issue_grant_and_claim_resumed",

@@ -42,10 +42,12 @@ Result<void> check_shape(const CreateExecution& args, const Settings& settings) 
     for (const auto& [key, value] : args.tags) {
         FF_TRY_VOID(check_tag(key, value));
     }
-    for (const auto& [field, at] : {std::pair{"delay_until", args.delay_until},
-                                    std::pair{"execution_deadline_at", args.execution_deadline_at}}) {
+    for (const auto& [field, at] :
+         {std::pair{"delay_until", args.delay_until},
+          std::pair{"execution_deadline_at", args.execution_deadline_at}}) {
         if (at && *at < 0) {
-            return ff::fail(ErrorCode::invalid_input, std::string(field) + ": must not be negative");
+            return ff::fail(ErrorCode::invalid_input,
+                            std::string(field) + ": must not be negative");
         }
     }
     return {};
@@ -110,12 +112,9 @@ Execution new_execution(const PreparedCreate& command, const Policy& policy, con
             *e.execution_deadline_at += ctx.now;
         }
     }
-    StateVector state{LifecyclePhase::runnable,
-                      OwnershipState::unowned,
-                      EligibilityState::eligible_now,
-                      BlockingReason::waiting_for_worker,
-                      TerminalOutcome::none,
-                      AttemptState::pending_first_attempt};
+    StateVector state{LifecyclePhase::runnable,       OwnershipState::unowned,
+                      EligibilityState::eligible_now, BlockingReason::waiting_for_worker,
+                      TerminalOutcome::none,          AttemptState::pending_first_attempt};
     const auto delay = args.delay_until ? args.delay_until : policy.delay_until;
     if (delay && *delay > ctx.now) {
         e.delay_until = delay;
@@ -137,10 +136,10 @@ Result<PreparedCreate> prepare(CreateExecution args, const Settings& settings, I
                      ? *args.execution_id
                      : ExecutionId::solo(args.lane_id, settings.partitions, ids.uuid(now));
     if (args.partition_id && *args.partition_id != command.id.partition) {
-        return ff::fail(ErrorCode::invalid_input,
-                        "partition_id " + std::to_string(*args.partition_id) +
-                            " differs from the execution id's index " +
-                            std::to_string(command.id.partition));
+        return ff::fail(ErrorCode::invalid_input, "partition_id " +
+                                                      std::to_string(*args.partition_id) +
+                                                      " differs from the execution id's index " +
+                                                      std::to_string(command.id.partition));
     }
     if (args.policy) {
         command.policy = Policy::parse(*args.policy);

@@ -39,8 +39,9 @@ Result<void> validate(RegisterWorker& args) {
     std::ranges::sort(args.lanes);
     args.lanes.erase(std::unique(args.lanes.begin(), args.lanes.end()), args.lanes.end());
     if (args.liveness_ttl_ms < 1'000 || args.liveness_ttl_ms > 3'600'000) {
-        return ff::fail(ErrorCode::invalid_input, "liveness_ttl_ms must be in 1000..=3600000 (got " +
-                                                      std::to_string(args.liveness_ttl_ms) + ")");
+        return ff::fail(ErrorCode::invalid_input,
+                        "liveness_ttl_ms must be in 1000..=3600000 (got " +
+                            std::to_string(args.liveness_ttl_ms) + ")");
     }
     FF_TRY(args.capabilities,
            normalise_capabilities(std::move(args.capabilities), CapabilitySide::worker));
@@ -155,11 +156,10 @@ Decision<bool> decide(const Snapshot& view, const SweepWorker& args, const Conte
         return false;
     }
     Changes changes;
-    changes.log_events.push_back(
-        worker_event("ttl_swept", args.key.ns,
-                     {{"worker_id", found->worker_id},
-                      {"worker_instance_id", args.key.worker_instance_id}},
-                     ctx.now));
+    changes.log_events.push_back(worker_event(
+        "ttl_swept", args.key.ns,
+        {{"worker_id", found->worker_id}, {"worker_instance_id", args.key.worker_instance_id}},
+        ctx.now));
     changes.delete_workers.push_back(args.key);
     return {true, std::move(changes)};
 }

@@ -41,21 +41,11 @@ struct Route {
     bool operator==(const Route&) const = default;
 };
 
-struct Execution {
-    Eid eid = 0;
-    ExecutionId id;
-    RouteId route = 0;
-    std::optional<FlowId> flow_id;
-    std::int32_t priority = 0;
-    StateVector state;
-    PublicState public_state = PublicState::waiting;
+/// The part of an execution that most never have. Kept as one text in the row, so that the many
+/// transitions of ordinary executions do not pay for its columns.
+struct ExecutionExtra {
     std::optional<std::string> blocking_detail;
-
-    // The attempt: of the latest claim, running or not.
-    std::optional<std::uint32_t> current_attempt_index;
-    std::optional<AttemptId> current_attempt_id;  ///< cleared when a retry is scheduled
-    AttemptType attempt_type = AttemptType::initial;
-    std::optional<TimestampMs> attempt_started_at;
+    std::optional<TimestampMs> blocked_at;
     std::optional<TimestampMs> attempt_resumed_at;
     DurationMs attempt_leased_ms = 0;  ///< time this attempt held leases before the current one
     /// Where the current or the next attempt comes from: retry, reclaim or replay reason, who
@@ -63,10 +53,41 @@ struct Execution {
     std::optional<std::string> lineage_reason;
     std::optional<std::string> lineage_requested_by;
     std::optional<std::uint32_t> lineage_previous_index;
-    std::uint32_t total_attempt_count = 0;
-    std::uint32_t retry_count = 0;
     std::uint32_t replay_count = 0;
     std::uint32_t lease_reclaim_count = 0;
+    std::optional<TimestampMs> lease_expired_at;
+    std::optional<TimestampMs> lease_revoked_at;
+    std::optional<std::string> lease_revoke_reason;
+    std::optional<TimestampMs> reclaim_not_before;  ///< set only with a reclaim grace
+    std::optional<DurationMs> retention_ms;  ///< from the policy; the store's default when unset
+    std::optional<std::int32_t> progress_percent;
+    std::optional<std::string> progress_message;
+    std::optional<TimestampMs> progress_updated_at;
+    std::optional<std::string> failure_reason;
+    std::optional<std::string> failure_category;
+    std::optional<std::string> cancellation_reason;
+    std::optional<std::string> cancelled_by;
+    std::optional<TimestampMs> last_capability_mismatch_at;
+
+    bool operator==(const ExecutionExtra&) const = default;
+};
+
+struct Execution : ExecutionExtra {
+    Eid eid = 0;
+    ExecutionId id;
+    RouteId route = 0;
+    std::optional<FlowId> flow_id;
+    std::int32_t priority = 0;
+    StateVector state;
+    PublicState public_state = PublicState::waiting;
+
+    // The attempt: of the latest claim, running or not.
+    std::optional<std::uint32_t> current_attempt_index;
+    std::optional<AttemptId> current_attempt_id;  ///< cleared when a retry is scheduled
+    AttemptType attempt_type = AttemptType::initial;
+    std::optional<TimestampMs> attempt_started_at;
+    std::uint32_t total_attempt_count = 0;
+    std::uint32_t retry_count = 0;
 
     // The lease. Epoch is never cleared and never falls.
     std::optional<LeaseId> lease_id;
@@ -76,27 +97,12 @@ struct Execution {
     std::optional<TimestampMs> lease_acquired_at;
     std::optional<TimestampMs> lease_expires_at;
     std::optional<TimestampMs> lease_renewed_at;
-    std::optional<TimestampMs> lease_expired_at;
-    std::optional<TimestampMs> lease_revoked_at;
-    std::optional<std::string> lease_revoke_reason;
-    std::optional<TimestampMs> reclaim_not_before;  ///< set only with a reclaim grace
-    std::optional<TimestampMs> grant_expires_at;    ///< a live grant hides the row from claims
+    std::optional<TimestampMs> grant_expires_at;  ///< a live grant hides the row from claims
 
     // Times that make something happen.
     std::optional<TimestampMs> delay_until;
     std::optional<TimestampMs> execution_deadline_at;
     std::optional<TimestampMs> attempt_deadline_at;
-    std::optional<DurationMs> retention_ms;  ///< from the policy; the store's default when unset
-
-    std::optional<std::int32_t> progress_percent;
-    std::optional<std::string> progress_message;
-    std::optional<TimestampMs> progress_updated_at;
-    std::optional<std::string> failure_reason;
-    std::optional<std::string> failure_category;
-    std::optional<std::string> cancellation_reason;
-    std::optional<std::string> cancelled_by;
-    std::optional<TimestampMs> last_capability_mismatch_at;
-    std::optional<TimestampMs> blocked_at;
 
     bool has_tags = false;    ///< whether events must read the tags of the input row
     bool has_policy = false;  ///< whether a decision must read the policy of the input row
@@ -108,7 +114,7 @@ struct Execution {
     TimestampMs last_transition_at = 0;
     TimestampMs last_mutation_at = 0;
 
-    std::optional<TimestampMs> timer_at;   ///< when the armed timer fires; kept by core/derive
+    std::optional<TimestampMs> timer_at;        ///< when the armed timer fires; kept by core/derive
     std::optional<std::int64_t> last_event_id;  ///< newest history event; kept by the store
 
     bool operator==(const Execution&) const = default;

@@ -11,9 +11,11 @@ namespace ff::engine {
 
 namespace {
 
-constexpr DurationMs failing_retry_ms = 60'000;
-/// While some rows fail, due times are asked for this often instead of being known exactly.
-constexpr DurationMs failing_poll_ms = 1'000;
+/// Due work that failed is tried again after this time.
+constexpr DurationMs failing_retry_ms = 1'000;
+/// A row that failed as often as this in a row is left alone for longer.
+constexpr int failures_max = 3;
+constexpr DurationMs failing_rest_ms = 60'000;
 
 template <class C>
 constexpr bool is_claim = std::is_same_v<C, Claim> || std::is_same_v<C, ClaimForWorker>;
@@ -63,6 +65,9 @@ void Batch::apply(core::Changes changes) {
     for (core::Eid eid : changes.delete_executions) {
         moved(snapshot_.find_cell(eid)->execution.get(), nullptr);
     }
+    if (!changes.put_lanes.empty()) {
+        desk_.recheck_all();  // a lane that opens makes nothing ready that was not ready before
+    }
     snapshot_.apply(std::move(changes));
 }
 
@@ -70,28 +75,30 @@ Result<void> Batch::handle_due(Run& run, std::size_t due_max) {
     if (due_max == 0 || !next_due_ || *next_due_ > ctx_.now) {
         return {};
     }
-    std::erase_if(failing_, [this](const auto& entry) { return entry.second <= ctx_.now; });
-    const std::size_t limit = due_max + failing_.size();
+    const auto left_alone = [this](const auto& entry) { return entry.second.until > ctx_.now; };
+    const std::size_t limit =
+        due_max + static_cast<std::size_t>(std::ranges::count_if(failing_, left_alone));
     FF_TRY(auto keys, store_.scan_due(ctx_.now, limit));
     const bool all = keys.size() < limit;
-    std::erase_if(keys, [this](const auto& key) { return failing_.contains(key.eid); });
-    std::vector<core::Eid> eids;
-    eids.reserve(keys.size());
     for (const auto& key : keys) {
-        eids.push_back(key.eid);
+        auto it = failing_.find(key.eid);
+        if (it == failing_.end() || !left_alone(*it)) {
+            due_now_.push_back(key.eid);
+        }
     }
-    FF_TRY_VOID(store_.load(eids, core::InputNeed::if_tagged_or_policy, true, snapshot_));
-    for (core::Eid eid : eids) {
+    run.due_taken = due_now_.size();
+    FF_TRY_VOID(store_.load(due_now_, core::InputNeed::if_tagged_or_policy, true, snapshot_));
+    for (core::Eid eid : due_now_) {
         const core::ExecutionCell* cell = snapshot_.find_cell(eid);
         if (cell == nullptr) {
             warn_("timer of execution " + std::to_string(eid) + " that does not exist");
-            failing_[eid] = ctx_.now + failing_retry_ms;
+            set_aside(eid);
             continue;
         }
         auto decision = core::decide(snapshot_, core::HandleDue{cell->id}, ctx_);
         if (!decision.answer) {
             warn_("due work of " + cell->id.to_string() + ": " + decision.answer.error().message());
-            failing_[eid] = ctx_.now + failing_retry_ms;
+            set_aside(eid);
             continue;
         }
         apply(std::move(decision.changes));
@@ -100,9 +107,15 @@ Result<void> Batch::handle_due(Run& run, std::size_t due_max) {
     if (all) {
         // What this batch arms itself is added after the commit.
         FF_TRY(next_due_, store_.next_due(ctx_.now));
-        if (!failing_.empty()) {
-            next_due_ = std::min(next_due_.value_or(ctx_.now + failing_poll_ms),
-                                 ctx_.now + failing_poll_ms);
+        // Those whose time to try again has come are tried now, or have nothing due any more.
+        std::erase_if(failing_, [&](const auto& entry) {
+            return !left_alone(entry) &&
+                   std::ranges::find(due_now_, entry.first) == due_now_.end();
+        });
+        for (const auto& entry : failing_) {
+            if (left_alone(entry)) {
+                next_due_ = std::min(next_due_.value_or(entry.second.until), entry.second.until);
+            }
         }
     }
     return {};
@@ -137,11 +150,15 @@ Result<void> Batch::decide_all(std::vector<Pending>& commands, Run& run) {
     return {};
 }
 
-Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_t due_max) {
+Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_t due_max,
+                      Waiting waiting) {
     Run run;
     run.outcomes.reserve(commands.size());
     ctx_.now = now;
+    due_now_.clear();
+    only_due_ = commands.empty();
     if (auto begun = store_.begin(); !begun) {
+        pause_due();
         for (Pending& pending : commands) {
             run.outcomes.push_back({std::move(pending), Response(Done{})});
         }
@@ -149,12 +166,13 @@ Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_
         return run;
     }
     Result<void> ok = handle_due(run, due_max);
+    const bool due_ok = ok.has_value();
     if (ok) {
         ok = decide_all(commands, run);
     }
     // From here `commands` holds the claims only.
     if (ok) {
-        ok = desk_.serve(std::exchange(commands, {}), snapshot_, ctx_,
+        ok = desk_.serve(std::exchange(commands, {}), waiting, snapshot_, ctx_,
                          [this](core::Changes changes) { apply(std::move(changes)); },
                          run.outcomes);
     }
@@ -164,6 +182,9 @@ Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_
     if (!ok) {
         store_.rollback();
         fail(run, std::move(ok).error());
+        if (!due_ok) {
+            pause_due();
+        }
         return run;
     }
     if (auto committed = commit(run); !committed) {
@@ -208,6 +229,11 @@ void Batch::after_commit() {
             next_due_ = next_due_ ? std::min(*next_due_, at) : at;
         }
     }
+    for (core::Eid eid : due_now_) {
+        if (auto it = failing_.find(eid); it != failing_.end() && it->second.until <= ctx_.now) {
+            failing_.erase(it);
+        }
+    }
     snapshot_.clear();
     ready_.committed();
 }
@@ -217,11 +243,32 @@ void Batch::fail(Run& run, Error error) {
     ready_.forget_all();
     desk_.recheck_all();
     next_due_ = ctx_.now;  // whatever was known may have been undone: look again
+    if (only_due_ && due_now_.size() <= 1) {
+        if (!due_now_.empty()) {
+            set_aside(due_now_[0]);
+        }
+        pause_due();
+    }
     run.failure = std::move(error);
+}
+
+void Batch::pause_due() {
+    if (next_due_) {
+        next_due_ = std::max(*next_due_, ctx_.now + failing_retry_ms);
+    }
+}
+
+void Batch::set_aside(core::Eid eid) {
+    Failing& failing = failing_[eid];
+    failing.times += 1;
+    failing.until =
+        ctx_.now + (failing.times < failures_max ? failing_retry_ms : failing_rest_ms);
 }
 
 Result<void> Batch::run_internal(TimestampMs now, const std::function<Result<void>()>& body) {
     ctx_.now = now;
+    due_now_.clear();
+    only_due_ = false;
     FF_TRY_VOID(store_.begin());
     Run run;
     if (auto ok = body(); !ok) {
@@ -244,9 +291,6 @@ Result<void> Batch::refresh_next_due() {
     auto due = store_.next_due(std::numeric_limits<TimestampMs>::min());
     store_.rollback();
     FF_TRY(next_due_, std::move(due));
-    if (!failing_.empty() && next_due_) {
-        next_due_ = std::max(*next_due_, ctx_.now + failing_poll_ms);
-    }
     return {};
 }
 

@@ -35,10 +35,12 @@ class Batch {
         std::vector<Outcome> outcomes;  ///< answered, or to be run again when `failure` is set
         std::optional<Error> failure;   ///< the transaction failed and nothing happened
         bool wrote = false;
-        std::size_t due_handled = 0;
+        std::size_t due_taken = 0;    ///< timers this transaction looked at
+        std::size_t due_handled = 0;  ///< and those that had something to do
     };
     /// One transaction for all of them, with up to `due_max` due timers.
-    Run run(std::vector<Pending> commands, TimestampMs now, std::size_t due_max);
+    Run run(std::vector<Pending> commands, TimestampMs now, std::size_t due_max,
+            Waiting waiting = Waiting::served);
 
     /// One transaction for a job of the engine's own. The body decides through decide_one().
     Result<void> run_internal(TimestampMs now, const std::function<Result<void>()>& body);
@@ -76,11 +78,14 @@ class Batch {
         if (!decision.answer) {
             return std::unexpected(std::move(decision.answer).error());
         }
-        return Reply(std::move(*decision.answer));
+        return Reply(std::in_place_type<R>, std::move(*decision.answer));
     }
     Result<void> commit(Run& run);
     void after_commit();
     void fail(Run& run, Error error);
+    /// Due work failed and nothing else is to blame: leave all of it, or one row, for a while.
+    void pause_due();
+    void set_aside(core::Eid eid);
     [[nodiscard]] bool anything_to_write() const;
 
     store::Store& store_;
@@ -93,8 +98,15 @@ class Batch {
     ClaimDesk desk_;
     std::optional<TimestampMs> next_due_;
     bool unsynced_ = false;
+    /// What the running transaction holds: the due rows, and whether there were commands.
+    std::vector<core::Eid> due_now_;
+    bool only_due_ = false;
     /// Rows whose due work failed, and when to try again: they must not hold up the others.
-    std::unordered_map<core::Eid, TimestampMs> failing_;
+    struct Failing {
+        TimestampMs until = 0;
+        int times = 0;
+    };
+    std::unordered_map<core::Eid, Failing> failing_;
 };
 
 template <class C>

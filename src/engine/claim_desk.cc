@@ -26,23 +26,29 @@ std::size_t wanted(const Pending& claim) {
 }
 
 Response nothing(const Pending& claim) {
+    if (claim.no_room) {
+        return ff::fail(ErrorCode::too_many_waiters, "as many claims as may are waiting already");
+    }
     return std::holds_alternative<Claim>(claim.command) ? Response(ClaimResult{})
                                                         : Response(ClaimForWorkerResult{});
 }
 
 }  // namespace
 
-Result<void> ClaimDesk::serve(std::vector<Pending> claims, core::Snapshot& snapshot,
-                              const core::Context& ctx, const ApplyFn& apply,
-                              std::vector<Outcome>& outcomes) {
+Result<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
+                              core::Snapshot& snapshot, const core::Context& ctx,
+                              const ApplyFn& apply, std::vector<Outcome>& outcomes) {
     for (const core::Route& route : snapshot.new_routes) {
         ready_.add_route(route);
     }
-    turn_ = ready_.take_touched();
-    for (Pending& claim : claims) {
-        enqueue(std::move(claim), outcomes, ctx.now);
+    turn_.clear();
+    if (waiting == Waiting::served) {
+        turn_ = ready_.take_touched();
     }
-    if (std::exchange(recheck_all_, false)) {
+    for (Pending& claim : claims) {
+        enqueue(std::move(claim), ctx.now);
+    }
+    if (waiting == Waiting::served && std::exchange(recheck_all_, false)) {
         for (auto& [key, desk] : desks_) {
             turn_.push_back(key);
         }
@@ -57,21 +63,21 @@ Result<void> ClaimDesk::serve(std::vector<Pending> claims, core::Snapshot& snaps
             }
         }
     }
-    ready_.take_touched();  // what serving itself touched has been seen
+    if (waiting == Waiting::served) {
+        ready_.take_touched();  // what serving itself touched has been seen
+    }
     expire(ctx.now, outcomes);
     return {};
 }
 
-void ClaimDesk::enqueue(Pending claim, std::vector<Outcome>& outcomes, TimestampMs now) {
+void ClaimDesk::enqueue(Pending claim, TimestampMs now) {
     const auto* direct = std::get_if<Claim>(&claim.command);
     if (!claim.deadline) {
         claim.deadline = now + (direct != nullptr ? direct->max_wait_ms : 0);
     }
-    if (deadlines_.size() >= waiting_max_) {
-        outcomes.push_back({std::move(claim), ff::fail(ErrorCode::too_many_waiters,
-                                                       "at most " + std::to_string(waiting_max_) +
-                                                           " claims may wait at once")});
-        return;
+    if (*claim.deadline > now && deadlines_.size() >= waiting_max_) {
+        claim.no_room = true;  // it may have what is there, but not wait
+        claim.deadline = now;
     }
     auto group = ready_.group(demand_of(claim.command));
     turn_.push_back(group.get());
@@ -83,7 +89,7 @@ void ClaimDesk::enqueue(Pending claim, std::vector<Outcome>& outcomes, Timestamp
     place->deadline = deadlines_.emplace(deadline, Place{&desk, place});
 }
 
-void ClaimDesk::answer(Desk& desk, std::list<Waiting>::iterator claim, Response response,
+void ClaimDesk::answer(Desk& desk, std::list<Parked>::iterator claim, Response response,
                        std::vector<Outcome>& outcomes) {
     deadlines_.erase(claim->deadline);
     outcomes.push_back({std::move(claim->pending), std::move(response)});
@@ -102,8 +108,7 @@ Result<void> ClaimDesk::serve_desk(Desk& desk, core::Snapshot& snapshot, const c
     FF_TRY_VOID(store_.load(lanes, snapshot));
     while (!desk.queue.empty()) {
         auto claim = desk.queue.begin();
-        FF_TRY(auto response,
-               serve_one(*desk.group, claim->pending, demand, snapshot, ctx, apply));
+        FF_TRY(auto response, serve_one(*desk.group, claim->pending, demand, snapshot, ctx, apply));
         if (!response) {
             break;  // nothing for the first, hence nothing for those who ask for the same
         }
@@ -113,9 +118,8 @@ Result<void> ClaimDesk::serve_desk(Desk& desk, core::Snapshot& snapshot, const c
     return {};
 }
 
-Result<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group,
-                                                     const Pending& claim, std::size_t demand,
-                                                     core::Snapshot& snapshot,
+Result<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group, const Pending& claim,
+                                                     std::size_t demand, core::Snapshot& snapshot,
                                                      const core::Context& ctx,
                                                      const ApplyFn& apply) {
     const auto* direct = std::get_if<Claim>(&claim.command);

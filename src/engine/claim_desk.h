@@ -21,6 +21,9 @@
 
 namespace ff::engine {
 
+/// Whether a batch serves claims that have been waiting, or only those it brings.
+enum class Waiting : std::uint8_t { served, left };
+
 class ClaimDesk {
   public:
     /// How a decision's changes reach the batch.
@@ -30,9 +33,10 @@ class ClaimDesk {
     ClaimDesk(store::Store& store, ReadyIndex& ready, std::size_t waiting_max, WarnFn warn)
         : store_(store), ready_(ready), waiting_max_(waiting_max), warn_(std::move(warn)) {}
 
-    /// Serves `claims` and every waiting claim for which something became ready. Those that got an
-    /// answer go to `outcomes`, the others wait on. An error is the store's: the batch must fail.
-    Result<void> serve(std::vector<Pending> claims, core::Snapshot& snapshot,
+    /// Serves `claims` and every waiting claim for which something became ready (when these are
+    /// left, in the next serve()). Those that got an answer go to `outcomes`, others wait on. An
+    /// error is the store's: the batch must fail.
+    Result<void> serve(std::vector<Pending> claims, Waiting waiting, core::Snapshot& snapshot,
                        const core::Context& ctx, const ApplyFn& apply,
                        std::vector<Outcome>& outcomes);
 
@@ -50,18 +54,18 @@ class ClaimDesk {
     [[nodiscard]] std::size_t waiting() const { return deadlines_.size(); }
 
   private:
-    struct Waiting;
+    struct Parked;
     /// Waiting claims of one group in order of arrival.
     struct Desk {
         std::shared_ptr<ReadyIndex::Group> group;
-        std::list<Waiting> queue;
+        std::list<Parked> queue;
     };
     struct Place {
         Desk* desk;
-        std::list<Waiting>::iterator claim;
+        std::list<Parked>::iterator claim;
     };
     using Deadlines = std::multimap<TimestampMs, Place>;
-    struct Waiting {
+    struct Parked {
         Pending pending;
         Deadlines::iterator deadline;
     };
@@ -75,9 +79,9 @@ class ClaimDesk {
     /// The next candidate over the group's active lanes, loaded with its input.
     Result<const core::Execution*> next_candidate(ReadyIndex::Group& group,
                                                   core::Snapshot& snapshot, std::size_t demand);
-    void enqueue(Pending claim, std::vector<Outcome>& outcomes, TimestampMs now);
+    void enqueue(Pending claim, TimestampMs now);
     /// Takes a claim out of its queue with its answer.
-    void answer(Desk& desk, std::list<Waiting>::iterator claim, Response response,
+    void answer(Desk& desk, std::list<Parked>::iterator claim, Response response,
                 std::vector<Outcome>& outcomes);
 
     store::Store& store_;

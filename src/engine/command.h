@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -32,6 +33,8 @@ struct Pending {
     DoneFn done;
     std::size_t bytes = 0;
     std::optional<TimestampMs> deadline;  ///< of a claim that may wait; set when it is first seen
+    bool no_room = false;  ///< a claim that would wait, but as many as may are waiting already
+    std::uint64_t ticket = 0;  ///< of the run that had it alone: a failure there is its own
 };
 
 /// A command and its answer, which may be given once the batch is durable.

@@ -35,6 +35,33 @@ std::size_t bytes_of(const Request& request) {
     return 256;
 }
 
+/// An id source handed in by the opener serves the writer and all callers' threads.
+class LockedIdSource final : public IdSource {
+  public:
+    explicit LockedIdSource(std::shared_ptr<IdSource> source) : source_(std::move(source)) {}
+    Uuid uuid(TimestampMs now) override {
+        std::lock_guard lock(mutex_);
+        return source_->uuid(now);
+    }
+    std::uint64_t uniform(std::uint64_t bound) override {
+        std::lock_guard lock(mutex_);
+        return source_->uniform(bound);
+    }
+
+  private:
+    std::mutex mutex_;
+    std::shared_ptr<IdSource> source_;  // guarded by mutex_
+};
+
+std::shared_ptr<IdSource> shared_ids(const std::shared_ptr<IdSource>& given) {
+    if (given) {
+        return std::make_shared<LockedIdSource>(given);
+    }
+    return std::make_shared<SystemIdSource>();
+}
+
+Error stopped() { return {ErrorCode::shutting_down, "the engine is stopping", {}}; }
+
 void warn_to_stderr(std::string_view text) {
     std::fprintf(stderr, "flowfabric: warning: %.*s\n", static_cast<int>(text.size()), text.data());
 }
@@ -44,7 +71,7 @@ void warn_to_stderr(std::string_view text) {
 EmbeddedEngine::EmbeddedEngine(std::unique_ptr<store::Store> store, EngineOptions options)
     : options_(std::move(options)),
       clock_(options_.clock ? options_.clock : std::make_shared<SystemClock>()),
-      ids_(options_.ids ? options_.ids : std::make_shared<SystemIdSource>()),
+      ids_(shared_ids(options_.ids)),
       store_(std::move(store)) {
     if (!options_.warn) {
         options_.warn = warn_to_stderr;
@@ -88,12 +115,12 @@ EmbeddedEngine::~EmbeddedEngine() { stop(); }
 void EmbeddedEngine::stop() {
     std::call_once(stopped_, [this] {
         clock_->unsubscribe(clock_token_);
-        writer_->stop();
         {
             std::lock_guard lock(reads_mutex_);
             stopping_ = true;
         }
         reads_arrived_.notify_all();
+        writer_->stop();
         for (std::thread& reader : readers_) {
             reader.join();
         }
@@ -114,7 +141,7 @@ Result<Command> EmbeddedEngine::prepare(Request request) {
             } else {
                 T args = std::move(op);
                 FF_TRY_VOID(core::validate(args));
-                return Command(std::move(args));
+                return Command(std::in_place_type<T>, std::move(args));
             }
         },
         std::move(request));
@@ -179,7 +206,7 @@ void EmbeddedEngine::call_many(std::vector<Request> requests,
 
 Response EmbeddedEngine::run_any(Request request) {
     if (is_read_request(request)) {
-        return read(request);
+        return stopping_ ? Response(std::unexpected(stopped())) : read(request);
     }
     return Engine::run_any(std::move(request));
 }
@@ -189,7 +216,7 @@ Response EmbeddedEngine::read(const Request& request) {
         [this]<class Op>(const Op& op) -> Response {
             if constexpr (is_read<Op>) {
                 FF_TRY(auto reply, answer(op, ReadContext{*store_, clock_->now()}));
-                return Reply(std::move(reply));
+                return Reply(std::in_place_type<typename Op::Result>, std::move(reply));
             } else {
                 return ff::fail(ErrorCode::internal, "a command is not a read");
             }
@@ -198,6 +225,7 @@ Response EmbeddedEngine::read(const Request& request) {
 }
 
 void EmbeddedEngine::read_later(Request request, DoneFn done) {
+    Error refusal = stopped();
     {
         std::lock_guard lock(reads_mutex_);
         if (!stopping_ && reads_.size() < options_.queue_commands_max) {
@@ -205,8 +233,13 @@ void EmbeddedEngine::read_later(Request request, DoneFn done) {
             reads_arrived_.notify_one();
             return;
         }
+        if (!stopping_) {
+            refusal = {ErrorCode::overloaded,
+                       "too many reads are waiting; try again in a moment",
+                       {}};
+        }
     }
-    done(ff::fail(ErrorCode::overloaded, "too many reads are waiting; try again in a moment"));
+    done(std::unexpected(std::move(refusal)));
 }
 
 void EmbeddedEngine::run_reads() {

@@ -3,6 +3,7 @@
 // only decides.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -59,7 +60,7 @@ class EmbeddedEngine final : public Engine {
     std::mutex reads_mutex_;
     std::condition_variable reads_arrived_;
     std::deque<std::pair<Request, DoneFn>> reads_;  // guarded by reads_mutex_
-    bool stopping_ = false;                         // guarded by reads_mutex_
+    std::atomic<bool> stopping_{false};             // set under reads_mutex_
     std::vector<std::thread> readers_;
     std::once_flag stopped_;
 };

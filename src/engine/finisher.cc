@@ -67,7 +67,8 @@ void Finisher::run() {
             }
         }
         for (Outcome& outcome : outcomes) {
-            outcome.pending.done(broken ? Response(std::unexpected(*broken)) : std::move(outcome.response));
+            outcome.pending.done(broken ? Response(std::unexpected(*broken))
+                                        : std::move(outcome.response));
         }
 
         lock.lock();

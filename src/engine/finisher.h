@@ -1,7 +1,7 @@
 // Makes batches durable and answers their callers, on a thread of its own, so that the writer can
 // work on the next batch while the disk works on this one.
 //
-// Batches are finished in the order they were committed. If a sync fails, what the disk holds is not
+// Batches are finished in the order they were committed. If a sync fails, what is on disk is not
 // known: every answer from then on is that error, and the engine must be restarted.
 #pragma once
 

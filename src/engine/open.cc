@@ -1,12 +1,13 @@
 // Opening an engine by name, and the blocking calls every engine has.
 #include <semaphore.h>
 
-#include <algorithm>
+#include <condition_variable>
 #include <cstdio>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include <ff/engine.h>
@@ -23,17 +24,29 @@ namespace {
 /// One engine per store per process: a second opener gets the first one's engine.
 struct Registry {
     struct Entry {
-        std::weak_ptr<Engine> engine;
-        EngineOptions::Synchronous synchronous;
-        int pool_size;
+        std::weak_ptr<Engine> engine;  ///< expired while its engine is being closed
+        EngineOptions options;
     };
     std::mutex mutex;
+    std::condition_variable closed;
     std::map<std::string, Entry> open;  // guarded by mutex
 };
 
+/// Never destroyed: an engine may outlive every static object.
 Registry& registry() {
-    static Registry instance;
+    static Registry& instance = *new Registry;
     return instance;
+}
+
+bool same_tuning(const EngineOptions& a, const EngineOptions& b) {
+    const auto tuning = [](const EngineOptions& o) {
+        return std::tie(o.pool_size, o.synchronous, o.busy_timeout_ms, o.cache_mib,
+                        o.flow_partitions, o.queue_commands_max, o.queue_bytes_max,
+                        o.waiting_claims_max, o.batch_commands_max, o.retention_ms,
+                        o.reclaim_grace_ms, o.event_retention_ms, o.lanes, o.background, o.clock,
+                        o.ids);
+    };
+    return tuning(a) == tuning(b);
 }
 
 Result<std::unique_ptr<store::Store>> open_store(const store::Location& location,
@@ -66,23 +79,33 @@ Result<std::shared_ptr<Engine>> Engine::open(const std::string& store,
         return ff::fail(ErrorCode::invalid_config, "pool_size must be at least 1");
     }
     FF_TRY(const store::Location location, store::parse_location(store));
-    std::lock_guard lock(registry().mutex);
+    if (location.identity.empty()) {
+        FF_TRY(auto own, open_store(location, options));
+        return engine::EmbeddedEngine::start(std::move(own), options);
+    }
+    std::unique_lock lock(registry().mutex);
     auto& open = registry().open;
-    std::erase_if(open, [](const auto& entry) { return entry.second.engine.expired(); });
-    if (auto it = open.find(location.identity); it != open.end() && !location.identity.empty()) {
+    for (auto it = open.find(location.identity); it != open.end();
+         it = open.find(location.identity)) {
         if (auto engine = it->second.engine.lock()) {
-            if (it->second.pool_size != options.pool_size ||
-                it->second.synchronous != options.synchronous) {
+            if (!same_tuning(it->second.options, options)) {
                 warn(options, store + " is open already: the options of this opening are ignored");
             }
             return engine;
         }
+        registry().closed.wait(lock);  // its last user has let it go: it is being closed
     }
     FF_TRY(auto opened, open_store(location, options));
-    FF_TRY(auto engine, engine::EmbeddedEngine::start(std::move(opened), options));
-    if (!location.identity.empty()) {
-        open[location.identity] = {engine, options.synchronous, options.pool_size};
-    }
+    FF_TRY(auto started, engine::EmbeddedEngine::start(std::move(opened), options));
+    Engine* const address = started.get();
+    const std::shared_ptr<Engine> engine(
+        address, [inner = std::move(started), identity = location.identity](Engine*) mutable {
+            inner.reset();
+            std::lock_guard relock(registry().mutex);
+            registry().open.erase(identity);
+            registry().closed.notify_all();
+        });
+    open[location.identity] = {engine, options};
     return engine;
 }
 

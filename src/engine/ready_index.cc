@@ -47,6 +47,11 @@ namespace {
 /// Keys are kept best last.
 bool better_last(const ReadyKey& a, const ReadyKey& b) { return b < a; }
 
+/// Not above any key of the route.
+ReadyKey first_key(core::RouteId route) {
+    return {route, std::numeric_limits<std::int32_t>::min(), 0};
+}
+
 }  // namespace
 
 std::shared_ptr<ReadyIndex::Group> ReadyIndex::group(Demand demand) {
@@ -118,15 +123,16 @@ void ReadyIndex::join(Group& group, Queue& queue) {
         return;
     }
     const auto lane_index = static_cast<std::size_t>(lane - lanes.begin());
-    const bool already = std::ranges::any_of(
-        queue.members, [&](const Member& m) { return m.group == &group; });
+    const bool already =
+        std::ranges::any_of(queue.members, [&](const Member& m) { return m.group == &group; });
     if (already) {
         return;
     }
     queue.members.push_back({&group, lane_index});
     LaneHeads& heads = group.lanes[lane_index];
     if (!queue.known) {
-        heads.unread.push_back(&queue);
+        heads.unread.insert(&queue);
+        touch(group);  // what made a new route is ready in it before anybody asked for it
     } else if (const ReadyKey* head = queue.head()) {
         heads.heads.insert({head->rank, head->eid, &queue});
     }
@@ -155,7 +161,14 @@ void ReadyIndex::show_head(Queue& queue) {
 void ReadyIndex::mark_unread(Queue& queue) {
     queue.known = false;
     for (const Member& member : queue.members) {
-        member.group->lanes[member.lane_index].unread.push_back(&queue);
+        member.group->lanes[member.lane_index].unread.insert(&queue);
+    }
+}
+
+void ReadyIndex::touch(Group& group) {
+    if (!group.touched) {
+        group.touched = true;
+        touched_.push_back(&group);
     }
 }
 
@@ -169,14 +182,11 @@ void ReadyIndex::insert(const ReadyKey& key) {
     }
     Queue& queue = *it->second;
     for (const Member& member : queue.members) {
-        if (!member.group->touched) {
-            member.group->touched = true;
-            touched_.push_back(member.group);
-        }
+        touch(*member.group);
     }
     if (queue.known) {
         insert_known(queue, key);
-    } else if (queue.read_to && key < *queue.read_to) {
+    } else if (queue.read_to && key <= *queue.read_to) {
         queue.read_to.reset();  // reading on would step over it: read from the head
     }
 }
@@ -232,6 +242,10 @@ void ReadyIndex::forget_all() {
             lane.unread.clear();
         }
     }
+    // A route the failed batch had made does not exist; its number goes to another.
+    std::erase_if(queues_, [this](const auto& entry) {
+        return store_.routes().find(entry.first) == nullptr;
+    });
     for (auto& [id, queue] : queues_) {
         queue->keys.clear();
         queue->complete = false;
@@ -242,8 +256,7 @@ void ReadyIndex::forget_all() {
 
 Result<void> ReadyIndex::read_on(Queue& queue, std::size_t expected) {
     const core::RouteId route = queue.route.id;
-    const ReadyKey lowest{route, std::numeric_limits<std::int32_t>::min(), 0};
-    const ReadyKey start = queue.read_to.value_or(lowest);
+    const ReadyKey start = queue.read_to.value_or(first_key(route));
     const auto pending = [&](const std::set<ReadyKey>& keys) {
         auto first = keys.upper_bound(start);
         auto last = keys.upper_bound({route, std::numeric_limits<std::int32_t>::max(),
@@ -274,8 +287,8 @@ Result<std::optional<ReadyKey>> ReadyIndex::front(Group& group, std::size_t lane
                                                   std::size_t expected) {
     LaneHeads& lane = group.lanes[lane_index];
     while (!lane.unread.empty()) {
-        Queue* queue = lane.unread.back();
-        lane.unread.pop_back();
+        Queue* queue = *lane.unread.begin();
+        lane.unread.erase(lane.unread.begin());
         if (queue->known) {
             continue;  // read for another group meanwhile
         }

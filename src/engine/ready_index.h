@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <ff/contracts.h>
@@ -53,7 +54,8 @@ class ReadyIndex {
     void erase(const core::ReadyKey& key);
     /// The store has what insert() and erase() told.
     void committed();
-    /// It has not: the next question reads anew.
+    /// It has not: the next question reads anew. Routes the store does not have are dropped; their
+    /// numbers will be given to others.
     void forget_all();
 
     /// The best candidate on one lane of a group, not yet taken out; nothing when there is none.
@@ -77,7 +79,7 @@ class ReadyIndex {
     /// The routes of a group on one of its lanes.
     struct LaneHeads {
         std::set<Head> heads;
-        std::vector<Queue*> unread;  ///< routes whose head is not known
+        std::unordered_set<Queue*> unread;  ///< routes whose head is not known
     };
     struct Member {
         Group* group;
@@ -98,6 +100,7 @@ class ReadyIndex {
     };
 
     void join(Group& group, Queue& queue);
+    void touch(Group& group);
     void hide_head(Queue& queue);
     void show_head(Queue& queue);
     void mark_unread(Queue& queue);

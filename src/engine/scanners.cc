@@ -12,7 +12,8 @@ namespace ff::engine {
 namespace {
 
 constexpr std::size_t sweep_max = 1'000;
-constexpr std::size_t unblock_page = 100;
+constexpr std::size_t unblock_page_max = 100;
+constexpr std::size_t unblock_pages_at_once = 10;
 constexpr std::size_t reconcile_page = 100;
 constexpr std::size_t events_per_pass = 10'000;
 /// An expired grant is remembered this long, so that its holder hears that it expired.
@@ -27,10 +28,11 @@ constexpr std::array blocked_buckets{core::Bucket::blocked_by_budget,
 }  // namespace
 
 Scanners::Scanners(Batch& batch, const core::Settings& settings, const EngineOptions& options,
-                   TimestampMs now)
+                   TimestampMs now, DueFn handle_due)
     : batch_(batch),
       settings_(settings),
       options_(options),
+      handle_due_(std::move(handle_due)),
       reconciler_at_(newest_eid),
       unblock_at_(blocked_buckets.size()) {
     const auto add = [&](std::string name, DurationMs period_ms, Pass pass) {
@@ -92,15 +94,7 @@ std::vector<std::string> Scanners::names() const {
 
 Result<ScannerResult> Scanners::due_pass(TimestampMs now) {
     FF_TRY_VOID(batch_.refresh_next_due());
-    ScannerResult result;
-    while (batch_.next_due() && *batch_.next_due() <= now) {
-        Batch::Run run = batch_.run({}, now, sweep_max);
-        if (run.failure) {
-            return std::unexpected(std::move(*run.failure));
-        }
-        result.processed += run.due_handled;
-    }
-    return result;
+    return handle_due_(now);
 }
 
 Result<ScannerResult> Scanners::sweep(const std::function<Result<std::uint64_t>()>& body) {
@@ -146,50 +140,71 @@ Result<ScannerResult> Scanners::worker_ttl_sweep(TimestampMs now) {
     return result;
 }
 
+Result<std::uint64_t> Scanners::unblock_page(core::Bucket bucket, core::Eid& at, TimestampMs now) {
+    store::Store& store = batch_.store();
+    core::Snapshot& snapshot = batch_.snapshot();
+    std::uint64_t lifted = 0;
+    FF_TRY(const auto eids, store.scan_bucket(bucket, at, unblock_page_max));
+    at = eids.size() < unblock_page_max ? 0 : eids.back();
+    FF_TRY_VOID(store.load(eids, core::InputNeed::none, false, snapshot));
+    for (core::Eid eid : eids) {
+        const core::ExecutionCell* cell = snapshot.find_cell(eid);
+        if (cell == nullptr || !cell->execution.current) {
+            continue;
+        }
+        const core::Execution& e = *cell->execution.current;
+        if (bucket == core::Bucket::blocked_by_route) {
+            const core::Route& route = snapshot.route(e.route);
+            FF_TRY(const auto workers, store.workers_of(route.key.ns, route.key.lane, now));
+            const bool capable = route.required.empty() ||
+                                 std::ranges::any_of(workers, [&](const core::WorkerRow& worker) {
+                                     return satisfies(worker.capabilities, route.required);
+                                 });
+            if (!capable) {
+                continue;
+            }
+        }
+        const UnblockExecution command{e.id, std::string(to_string(e.state.blocking_reason))};
+        FF_TRY(const auto decision, batch_.decide_one(command));
+        lifted += decision.answer ? 1 : 0;
+    }
+    return lifted;
+}
+
 Result<ScannerResult> Scanners::unblock(TimestampMs now) {
     ScannerResult result;
     FF_TRY_VOID(batch_.run_internal(now, [&]() -> Result<void> {
-        store::Store& store = batch_.store();
-        core::Snapshot& snapshot = batch_.snapshot();
         for (std::size_t i = 0; i < blocked_buckets.size(); ++i) {
-            const core::Bucket bucket = blocked_buckets[i];
-            FF_TRY(const auto eids, store.scan_bucket(bucket, unblock_at_[i], unblock_page));
-            unblock_at_[i] = eids.size() < unblock_page ? 0 : eids.back();
-            FF_TRY_VOID(store.load(eids, core::InputNeed::none, false, snapshot));
-            for (core::Eid eid : eids) {
-                const core::ExecutionCell* cell = snapshot.find_cell(eid);
-                if (cell == nullptr || !cell->execution.current) {
-                    continue;
-                }
-                const core::Execution& e = *cell->execution.current;
-                if (bucket == core::Bucket::blocked_by_route) {
-                    const core::Route& route = snapshot.route(e.route);
-                    FF_TRY(const auto workers,
-                           store.workers_of(route.key.ns, route.key.lane, now));
-                    const bool capable =
-                        route.required.empty() ||
-                        std::ranges::any_of(workers, [&](const core::WorkerRow& worker) {
-                            return satisfies(worker.capabilities, route.required);
-                        });
-                    if (!capable) {
-                        continue;
-                    }
-                }
-                const UnblockExecution command{
-                    e.id, std::string(to_string(e.state.blocking_reason))};
-                FF_TRY(const auto decision, batch_.decide_one(command));
-                result.processed += decision.answer ? 1 : 0;
-            }
+            FF_TRY(const std::uint64_t lifted,
+                   unblock_page(blocked_buckets[i], unblock_at_[i], now));
+            result.processed += lifted;
         }
         return {};
     }));
     return result;
 }
 
+void Scanners::unblock_routes(TimestampMs now) {
+    core::Eid at = 0;
+    for (std::size_t pages = 0; pages < unblock_pages_at_once; ++pages) {
+        // A failure leaves the rest to the periodic pass.
+        const auto done = batch_.run_internal(now, [&]() -> Result<void> {
+            FF_TRY_VOID(unblock_page(core::Bucket::blocked_by_route, at, now));
+            return {};
+        });
+        if (!done || at == 0) {
+            return;
+        }
+    }
+}
+
 Result<ScannerResult> Scanners::index_reconciler(TimestampMs now) {
     ScannerResult result;
     std::vector<core::Eid> mislabelled;
     store::Store& store = batch_.store();
+    if (batch_.take_unsynced()) {
+        FF_TRY_VOID(store.make_durable());  // a reader waits for what nobody else would sync now
+    }
     FF_TRY_VOID(store.read([&](store::Reader& reader) -> Result<void> {
         FF_TRY(const auto rows, reader.newest(reconciler_at_, reconcile_page));
         reconciler_at_ = rows.size() < reconcile_page ? newest_eid : rows.back().eid;
@@ -210,8 +225,7 @@ Result<ScannerResult> Scanners::index_reconciler(TimestampMs now) {
     }
     // The label is derived from the rest: it can be put right without deciding anything.
     FF_TRY_VOID(batch_.run_internal(now, [&]() -> Result<void> {
-        FF_TRY_VOID(
-            store.load(mislabelled, core::InputNeed::none, false, batch_.snapshot()));
+        FF_TRY_VOID(store.load(mislabelled, core::InputNeed::none, false, batch_.snapshot()));
         for (core::Eid eid : mislabelled) {
             const core::ExecutionCell* cell = batch_.snapshot().find_cell(eid);
             if (cell == nullptr || !cell->execution.current) {
@@ -219,7 +233,8 @@ Result<ScannerResult> Scanners::index_reconciler(TimestampMs now) {
             }
             core::Changes repair;
             repair.put_executions.push_back(*cell->execution.current);
-            repair.put_executions.back().public_state = public_state(cell->execution.current->state);
+            repair.put_executions.back().public_state =
+                public_state(cell->execution.current->state);
             batch_.keep(std::move(repair));
             result.processed += 1;
         }

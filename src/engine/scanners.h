@@ -17,13 +17,18 @@ namespace ff::engine {
 
 class Scanners {
   public:
+    /// Handles everything due at a moment and gives the answers that come of it.
+    using DueFn = std::function<ScannerResult(TimestampMs now)>;
+
     Scanners(Batch& batch, const core::Settings& settings, const EngineOptions& options,
-             TimestampMs now);
+             TimestampMs now, DueFn handle_due);
 
     /// Runs every pass whose time has come.
     void run_due(TimestampMs now);
     /// Runs one pass now. `invalid_input` for an unknown name, listing the known ones.
     Result<ScannerResult> run(const std::string& name, TimestampMs now);
+    /// A worker has registered: lifts the route blocks it may have been missing for.
+    void unblock_routes(TimestampMs now);
     [[nodiscard]] std::optional<TimestampMs> next_at() const;
     /// The names, for people.
     [[nodiscard]] std::vector<std::string> names() const;
@@ -45,10 +50,13 @@ class Scanners {
     Result<ScannerResult> unblock(TimestampMs now);
     Result<ScannerResult> index_reconciler(TimestampMs now);
     Result<ScannerResult> sweep(const std::function<Result<std::uint64_t>()>& body);
+    /// Lifts what is over among the next blocked rows after `at`, and moves it.
+    Result<std::uint64_t> unblock_page(core::Bucket bucket, core::Eid& at, TimestampMs now);
 
     Batch& batch_;
     const core::Settings& settings_;
     const EngineOptions& options_;
+    const DueFn handle_due_;
     std::vector<Scanner> scanners_;
     core::Eid reconciler_at_;            ///< rolling: continues where it stopped
     std::vector<core::Eid> unblock_at_;  ///< one position for each blocked bucket

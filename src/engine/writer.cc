@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <iterator>
 #include <utility>
 
@@ -11,6 +12,8 @@ namespace {
 
 /// Due timers taken into one batch: enough to share a sync, few enough not to hold up callers.
 constexpr std::size_t due_per_batch = 256;
+/// How long the writer rests after a batch that failed without being anybody's.
+constexpr DurationMs stumble_ms = 100;
 
 }  // namespace
 
@@ -22,7 +25,8 @@ Writer::Writer(store::Store& store, const core::Settings& settings, const Engine
       warn_(std::move(warn)),
       finisher_(store),
       batch_(store, settings, ids, options.waiting_claims_max, warn_),
-      scanners_(batch_, settings, options, clock.now()),
+      scanners_(batch_, settings, options, clock.now(),
+                [this](TimestampMs now) { return handle_due(now); }),
       thread_([this] { run(); }) {}
 
 Writer::~Writer() { stop(); }
@@ -133,7 +137,7 @@ DurationMs Writer::idle_ms(TimestampMs now) {
 }
 
 std::vector<Pending> Writer::take(bool& stopping) {
-    const DurationMs idle = idle_ms(clock_.now());
+    const DurationMs idle = std::max(idle_ms(clock_.now()), stumbled_ ? stumble_ms : 0);
     std::unique_lock lock(mutex_);
     if (inbox_.empty() && idle > 0 && !stopping_ && !poked_) {
         sleeping_ = true;
@@ -196,43 +200,109 @@ void Writer::process(std::vector<Pending> commands, TimestampMs now) {
     });
     const bool due = options_.background && batch_.next_due() && *batch_.next_due() <= now;
     const auto deadline = batch_.claims().next_deadline();
-    if (!commands.empty() || due || batch_.claims().must_serve() || (deadline && *deadline <= now)) {
-        commands_ += commands.size();
-        batches_ += 1;
-        Batch::Run run = batch_.run(std::move(commands), now, options_.background ? due_per_batch : 0);
-        due_handled_ += run.due_handled;
-        if (run.failure) {
-            if (run.outcomes.empty()) {
-                warn_("a batch failed: " + run.failure->message());
-            }
-            if (run.outcomes.size() == 1) {
-                run.outcomes[0].response = std::unexpected(*run.failure);
-                finisher_.finish(std::move(run.outcomes), false);
-            } else {
-                run_alone(std::move(run.outcomes), now);
-            }
-        } else if (!run.outcomes.empty() || run.wrote) {
-            batch_.take_unsynced();
-            finisher_.finish(std::move(run.outcomes), run.wrote);
-        }
+    stumbled_ = false;
+    if (!commands.empty() || due || batch_.claims().must_serve() ||
+        (deadline && *deadline <= now)) {
+        run_batch(std::move(commands), now, options_.background ? due_per_batch : 0);
     }
     for (Pending& pending : scanner_runs) {
         run_scanner(std::move(pending), now);
     }
 }
 
-void Writer::run_alone(std::vector<Outcome> outcomes, TimestampMs now) {
-    for (Outcome& outcome : outcomes) {
-        std::vector<Pending> one;
-        one.push_back(std::move(outcome.pending));
-        Batch::Run run = batch_.run(std::move(one), now, 0);
+ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,
+                                std::size_t due_max) {
+    commands_ += commands.size();
+    batches_ += 1;
+    const bool registers = std::ranges::any_of(commands, [](const Pending& pending) {
+        return std::holds_alternative<RegisterWorker>(pending.command);
+    });
+    const std::uint64_t ticket = ++tickets_;
+    const bool alone = commands.size() == 1;
+    if (alone) {
+        commands[0].ticket = ticket;
+    }
+    Batch::Run run = batch_.run(std::move(commands), now, due_max);
+    if (run.failure) {
+        const ScannerResult failed{0, 1, {}};
+        const bool own = alone && run.due_taken == 0 && run.outcomes.size() == 1 &&
+                         run.outcomes[0].pending.ticket == ticket;
+        if (own) {
+            run.outcomes[0].response = std::unexpected(*run.failure);
+            finisher_.finish(std::move(run.outcomes), false);
+        } else {
+            run_apart(std::move(run), now);
+        }
+        return failed;
+    }
+    due_handled_ += run.due_handled;
+    if (registers) {
+        scanners_.unblock_routes(now);
+    }
+    const bool wrote = batch_.take_unsynced() || run.wrote;
+    if (!run.outcomes.empty() || wrote) {
+        finisher_.finish(std::move(run.outcomes), wrote);
+    }
+    return {run.due_handled, 0, {}};
+}
+
+ScannerResult Writer::handle_due(TimestampMs now) {
+    ScannerResult result;
+    while (batch_.next_due() && *batch_.next_due() <= now) {
+        const ScannerResult batch = run_batch({}, now, due_per_batch);
+        result.processed += batch.processed;
+        result.errors += batch.errors;
+    }
+    return result;
+}
+
+void Writer::run_apart(Batch::Run failed, TimestampMs now) {
+    stumbled_ = failed.outcomes.empty();
+    if (stumbled_) {
+        warn_("a batch failed: " + failed.failure->message());
+    }
+    run_alone(std::move(failed.outcomes), now);
+    for (std::size_t left = failed.due_taken; left > 0; --left) {
+        Batch::Run run = batch_.run({}, now, 1, Waiting::left);
         if (run.failure) {
-            for (Outcome& failed : run.outcomes) {
-                failed.response = std::unexpected(*run.failure);
+            warn_("due work failed: " + run.failure->message());
+            run_alone(std::move(run.outcomes), now);
+            return;
+        }
+        due_handled_ += run.due_handled;
+        finisher_.finish(std::move(run.outcomes), batch_.take_unsynced());
+    }
+}
+
+void Writer::run_alone(std::vector<Outcome> outcomes, TimestampMs now) {
+    std::deque<Pending> queue;
+    for (Outcome& outcome : outcomes) {
+        queue.push_back(std::move(outcome.pending));
+    }
+    while (!queue.empty()) {
+        std::vector<Pending> one;
+        one.push_back(std::move(queue.front()));
+        queue.pop_front();
+        const std::uint64_t ticket = one[0].ticket = ++tickets_;
+        Batch::Run run = batch_.run(std::move(one), now, 0, Waiting::left);
+        if (!run.failure) {
+            finisher_.finish(std::move(run.outcomes), batch_.take_unsynced());
+            continue;
+        }
+        const auto is_own = [ticket](const Outcome& outcome) {
+            return outcome.pending.ticket == ticket;
+        };
+        const bool own = std::ranges::any_of(run.outcomes, is_own);
+        std::vector<Outcome> guilty;
+        for (Outcome& outcome : run.outcomes) {
+            if (own && !is_own(outcome)) {
+                queue.push_back(std::move(outcome.pending));  // a claim that was served along
+            } else {
+                outcome.response = std::unexpected(*run.failure);
+                guilty.push_back(std::move(outcome));
             }
         }
-        batch_.take_unsynced();
-        finisher_.finish(std::move(run.outcomes), run.wrote);
+        finisher_.finish(std::move(guilty), false);
     }
 }
 

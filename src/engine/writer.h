@@ -42,6 +42,12 @@ class Writer {
     void run();
     std::vector<Pending> take(bool& stopping);
     void process(std::vector<Pending> commands, TimestampMs now);
+    /// Runs one batch and sees to its answers; tells what became of the due work in it.
+    ScannerResult run_batch(std::vector<Pending> commands, TimestampMs now, std::size_t due_max);
+    /// Everything that is due, whatever is in the inbox.
+    ScannerResult handle_due(TimestampMs now);
+    /// A batch failed: what it held is run again, each by itself, so that only the guilty fails.
+    void run_apart(Batch::Run failed, TimestampMs now);
     void run_alone(std::vector<Outcome> outcomes, TimestampMs now);
     void run_scanner(Pending pending, TimestampMs now);
     [[nodiscard]] DurationMs idle_ms(TimestampMs now);
@@ -54,6 +60,10 @@ class Writer {
     Finisher finisher_;
     Batch batch_;
     Scanners scanners_;
+
+    // Writer thread only.
+    bool stumbled_ = false;      // the last batch failed, and was nobody's
+    std::uint64_t tickets_ = 0;  // given to commands that are run alone
 
     mutable std::mutex mutex_;
     std::condition_variable arrived_;

@@ -87,8 +87,7 @@ namespace {
 
 /// The row of a key, unless it was swept.
 template <class Map, class Swept = std::set<typename Map::key_type>>
-std::optional<typename Map::mapped_type> find_row(const Map& map,
-                                                  const typename Map::key_type& key,
+std::optional<typename Map::mapped_type> find_row(const Map& map, const typename Map::key_type& key,
                                                   const Swept& swept = {}) {
     auto it = map.find(key);
     if (it == map.end() || swept.contains(key)) {
@@ -189,6 +188,9 @@ void MemoryStore::load_rest(ExecutionCell& cell, core::InputNeed input, bool gra
                             bool attempt) const {
     const auto& current = cell.execution.current;
     if (!current) {
+        if (grant) {
+            cell.grant.load(std::nullopt);  // should the batch create it, there is none
+        }
         return;
     }
     if (!cell.input.loaded && needs_input(input, *current)) {
@@ -215,6 +217,10 @@ Result<void> MemoryStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     FF_CHECK(swept_, "no transaction is open");
     for (const auto& need : set.executions) {
         ExecutionCell& cell = snapshot.cell(need.id);
+        if (need.fresh) {
+            cell.execution.load(std::nullopt);
+            continue;
+        }
         load_cell(cell, need.input, need.grant, need.attempt);
         snapshot.index_by_eid(cell);
     }
@@ -346,7 +352,8 @@ Result<std::vector<core::WorkerRow>> MemoryStore::workers_of(const std::string& 
     FF_CHECK(swept_, "no transaction is open");
     std::vector<core::WorkerRow> out;
     for (const auto& [key, row] : rows_->workers) {
-        if (key.ns == ns && row.live(now) && std::ranges::find(row.lanes, lane) != row.lanes.end()) {
+        if (key.ns == ns && row.live(now) &&
+            std::ranges::find(row.lanes, lane) != row.lanes.end()) {
             out.push_back(row);
         }
     }
@@ -571,9 +578,8 @@ Result<void> MemoryStore::finish(const std::function<Result<void>(Journal&)>& wr
 
 Result<void> MemoryStore::commit(Snapshot& snapshot, TimestampMs now,
                                  DurationMs retention_default_ms) {
-    FF_TRY_VOID(finish([&](Journal& journal) {
-        return write_all(journal, snapshot, now, retention_default_ms);
-    }));
+    FF_TRY_VOID(finish(
+        [&](Journal& journal) { return write_all(journal, snapshot, now, retention_default_ms); }));
     for (const auto& route : snapshot.new_routes) {
         routes_.add(rows_->routes.at(route.id));
     }

@@ -1,6 +1,6 @@
 // The store without a database: the same seam on plain maps, for tests and simulation.
 //
-// Nothing survives the object. As for every store, the writing side belongs to one thread and read()
+// Nothing survives the object. As for every store, the writing side belongs to one thread and reads
 // may come from any; a reader waits only while a commit is being applied. Stricter than a database:
 // a call of the writing side outside a transaction aborts.
 #pragma once

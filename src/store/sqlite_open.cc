@@ -125,7 +125,8 @@ Result<void> check_applied(SqliteDb& db, int version) {
 
 Result<void> apply(SqliteDb& db, const Migration& migration) {
     FF_TRY_VOID(db.execute("BEGIN IMMEDIATE"));
-    const std::string record = "INSERT INTO ff_schema_migration (version, name, checksum) VALUES (" +
+    const std::string record = "INSERT INTO ff_schema_migration (version, name, checksum)"
+                               " VALUES (" +
                                std::to_string(migration.version) + ", '" +
                                std::string(migration.name) + "', '" + checksum(migration) + "')";
     auto done = db.execute(expand(migration.text, Dialect::sqlite));

@@ -81,6 +81,9 @@ void SqliteStore::rollback() {
 Result<void> SqliteStore::load_rest(ExecutionCell& cell, core::InputNeed input, bool grant,
                                     bool attempt) {
     const auto& current = cell.execution.current;
+    if (grant && !current) {
+        cell.grant.load(std::nullopt);  // should the batch create it, there is none
+    }
     if (!cell.input.loaded && current && needs_input(input, *current)) {
         hot_->input_by_eid.integer(current->eid);
         FF_TRY(auto row, select_one<core::ExecutionInput>(hot_->input_by_eid));
@@ -624,7 +627,8 @@ Result<void> SqliteStore::commit_upkeep() { return finish_commit(); }
 // --------------------------------------------------------------------------------- durability
 
 Result<void> SqliteStore::make_durable() {
-    const std::uint64_t target = commits_.load();
+    // Not the newest number: that one may be of a commit that is not written yet.
+    const std::uint64_t target = committed_.load();
     std::optional<Error> failure;
     if (sync_log_ && fdatasync(log_fd_) != 0) {
         failure = Error{ErrorCode::store_io,

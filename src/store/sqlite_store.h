@@ -130,8 +130,8 @@ class SqliteStore final : public Store {
 
     // Durability.
     int log_fd_ = -1;                        // of the -wal file; fixed after open
-    std::atomic<std::uint64_t> commits_{0};  // numbered before COMMIT runs
-    std::uint64_t committed_ = 0;            // the newest that did commit; writer thread only
+    std::atomic<std::uint64_t> commits_{0};    // numbered before COMMIT runs
+    std::atomic<std::uint64_t> committed_{0};  // the newest that did commit
     std::mutex durable_mutex_;
     std::condition_variable durable_changed_;
     std::uint64_t durable_ = 0;              // guarded by durable_mutex_

@@ -3,8 +3,8 @@
 // From these lists come the INSERT, UPDATE and SELECT texts and the conversion between a record and
 // its columns, for every database. A column is left out of a write when its value is what the row
 // already has (or, for a new row, what a default-constructed record has: the schema's DEFAULT says
-// the same). The first `named_columns` of a table are in every insert: its key, and the columns that
-// have no DEFAULT because there is no value a row could do without.
+// the same). The first `named_columns` of a table are in every insert: its key, and the columns
+// without a DEFAULT because no value goes without saying.
 #pragma once
 
 #include <cstddef>
@@ -35,6 +35,39 @@ struct Column {
 
 template <class Row>
 struct Table;
+
+/// The rare part of an execution: one column of its row, a JSON object of those of these members
+/// that are set.
+template <>
+struct Table<core::ExecutionExtra> {
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("lease_expired_at", integer, lease_expired_at),
+        FF_COLUMN("lease_revoked_at", integer, lease_revoked_at),
+        FF_COLUMN("lease_revoke_reason", text, lease_revoke_reason),
+        FF_COLUMN("reclaim_not_before", integer, reclaim_not_before),
+        FF_COLUMN("retention_ms", integer, retention_ms),
+        FF_COLUMN("attempt_resumed_at", integer, attempt_resumed_at),
+        FF_COLUMN("attempt_leased_ms", integer, attempt_leased_ms),
+        FF_COLUMN("lineage_reason", text, lineage_reason),
+        FF_COLUMN("lineage_requested_by", text, lineage_requested_by),
+        FF_COLUMN("lineage_previous_index", integer, lineage_previous_index),
+        FF_COLUMN("replay_count", integer, replay_count),
+        FF_COLUMN("lease_reclaim_count", integer, lease_reclaim_count),
+        FF_COLUMN("blocking_detail", text, blocking_detail),
+        FF_COLUMN("blocked_at", integer, blocked_at),
+        FF_COLUMN("progress_percent", integer, progress_percent),
+        FF_COLUMN("progress_message", text, progress_message),
+        FF_COLUMN("progress_updated_at", integer, progress_updated_at),
+        FF_COLUMN("failure_reason", text, failure_reason),
+        FF_COLUMN("failure_category", text, failure_category),
+        FF_COLUMN("cancellation_reason", text, cancellation_reason),
+        FF_COLUMN("cancelled_by", text, cancelled_by),
+        FF_COLUMN("last_capability_mismatch_at", integer, last_capability_mismatch_at),
+    };
+};
+
+inline core::ExecutionExtra& extra_of(core::Execution& row) { return row; }
+inline const core::ExecutionExtra& extra_of(const core::Execution& row) { return row; }
 
 template <>
 struct Table<core::Execution> {
@@ -75,34 +108,13 @@ struct Table<core::Execution> {
         FF_COLUMN("lease_acquired_at", integer, lease_acquired_at),
         FF_COLUMN("lease_expires_at", integer, lease_expires_at),
         FF_COLUMN("lease_renewed_at", integer, lease_renewed_at),
-        FF_COLUMN("lease_expired_at", integer, lease_expired_at),
-        FF_COLUMN("lease_revoked_at", integer, lease_revoked_at),
-        FF_COLUMN("lease_revoke_reason", text, lease_revoke_reason),
-        FF_COLUMN("reclaim_not_before", integer, reclaim_not_before),
         FF_COLUMN("grant_expires_at", integer, grant_expires_at),
         FF_COLUMN("delay_until", integer, delay_until),
         FF_COLUMN("execution_deadline_at", integer, execution_deadline_at),
         FF_COLUMN("attempt_deadline_at", integer, attempt_deadline_at),
-        FF_COLUMN("retention_ms", integer, retention_ms),
-        FF_COLUMN("attempt_resumed_at", integer, attempt_resumed_at),
-        FF_COLUMN("attempt_leased_ms", integer, attempt_leased_ms),
-        FF_COLUMN("lineage_reason", text, lineage_reason),
-        FF_COLUMN("lineage_requested_by", text, lineage_requested_by),
-        FF_COLUMN("lineage_previous_index", integer, lineage_previous_index),
         FF_COLUMN("retry_count", integer, retry_count),
-        FF_COLUMN("replay_count", integer, replay_count),
-        FF_COLUMN("lease_reclaim_count", integer, lease_reclaim_count),
         FF_COLUMN("flow_id", bytes, flow_id),
-        FF_COLUMN("blocking_detail", text, blocking_detail),
-        FF_COLUMN("blocked_at", integer, blocked_at),
-        FF_COLUMN("progress_percent", integer, progress_percent),
-        FF_COLUMN("progress_message", text, progress_message),
-        FF_COLUMN("progress_updated_at", integer, progress_updated_at),
-        FF_COLUMN("failure_reason", text, failure_reason),
-        FF_COLUMN("failure_category", text, failure_category),
-        FF_COLUMN("cancellation_reason", text, cancellation_reason),
-        FF_COLUMN("cancelled_by", text, cancelled_by),
-        FF_COLUMN("last_capability_mismatch_at", integer, last_capability_mismatch_at),
+        Column{"extra", Kind::text, [](auto& row) -> auto& { return extra_of(row); }},
     };
 };
 

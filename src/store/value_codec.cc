@@ -1,5 +1,8 @@
 #include "store/value_codec.h"
 
+#include <concepts>
+#include <utility>
+
 #include "base/json.h"
 
 namespace ff::store {
@@ -48,6 +51,68 @@ std::optional<Tags> decode_tags(std::string_view text) {
         out[key] = *item.if_string();
     }
     return out;
+}
+
+namespace {
+
+template <class T>
+json::Value extra_value(const T& value) {
+    if constexpr (is_optional<T>::value) {
+        return value ? extra_value(*value) : json::Value();
+    } else if constexpr (std::integral<T>) {
+        return static_cast<std::int64_t>(value);
+    } else {
+        return value;
+    }
+}
+
+/// False when the JSON value is not one of the member's type.
+template <class T>
+bool take_extra(const json::Value& from, T& value) {
+    if constexpr (is_optional<T>::value) {
+        return take_extra(from, value.emplace());
+    } else if constexpr (std::integral<T>) {
+        const auto number = from.as_int64();
+        if (!number || !std::in_range<T>(*number)) {
+            return false;
+        }
+        value = static_cast<T>(*number);
+        return true;
+    } else {
+        if (from.if_string() == nullptr) {
+            return false;
+        }
+        value = *from.if_string();
+        return true;
+    }
+}
+
+}  // namespace
+
+std::string encode_extra(const core::ExecutionExtra& extra) {
+    const core::ExecutionExtra unset;
+    json::Object object;
+    for_each_column<core::ExecutionExtra>([&](const auto& column) {
+        if (column.access(extra) != column.access(unset)) {
+            object.emplace_back(column.name, extra_value(column.access(extra)));
+        }
+    });
+    return object.empty() ? std::string() : json::dump(json::Value(std::move(object)));
+}
+
+std::optional<core::ExecutionExtra> decode_extra(std::string_view text) {
+    auto value = json::parse(text);
+    if (!value || value->if_object() == nullptr) {
+        return std::nullopt;
+    }
+    core::ExecutionExtra extra;
+    bool good = true;
+    for_each_column<core::ExecutionExtra>([&](const auto& column) {
+        if (const json::Value* member = value->find(column.name)) {
+            good = good && take_extra(*member, column.access(extra));
+        }
+    });
+    return good ? std::optional(std::move(extra)) : std::nullopt;
 }
 
 void split_capabilities(core::Route& route) {

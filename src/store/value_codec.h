@@ -25,6 +25,10 @@ std::optional<Tags> decode_tags(std::string_view text);
 /// A route's required tokens from its joined text.
 void split_capabilities(core::Route& route);
 
+/// The members that are set, as a JSON object; empty when none is.
+std::string encode_extra(const core::ExecutionExtra& extra);
+std::optional<core::ExecutionExtra> decode_extra(std::string_view text);
+
 template <class T>
 struct is_uuid_id : std::false_type {};
 template <class Tag>
@@ -54,6 +58,12 @@ void put_value(Sink& sink, Kind kind, const T& value) {
         } else {
             sink.text_copy(encode_tags(value));
         }
+    } else if constexpr (std::is_same_v<T, core::ExecutionExtra>) {
+        if (value == core::ExecutionExtra{}) {
+            sink.null();
+        } else {
+            sink.text_copy(encode_extra(value));
+        }
     } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
         sink.text_copy(encode_words(value));
     } else if (kind == Kind::bytes) {
@@ -71,7 +81,7 @@ void take_decoded(Source& source, const char* name,
     if (auto decoded = decode(text)) {
         value = std::move(*decoded);
     } else {
-        source.corrupt(name, "not JSON made of strings");
+        source.corrupt(name, "not the JSON it should hold");
     }
 }
 
@@ -117,6 +127,12 @@ void take_value(Source& source, const char* name, T& value) {
         }
     } else if constexpr (std::is_same_v<T, Tags>) {
         take_decoded(source, name, decode_tags, value);
+    } else if constexpr (std::is_same_v<T, core::ExecutionExtra>) {
+        if (source.is_null()) {
+            source.skip();
+        } else {
+            take_decoded(source, name, decode_extra, value);
+        }
     } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
         take_decoded(source, name, decode_words, value);
     } else {

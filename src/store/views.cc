@@ -52,6 +52,13 @@ std::string create(const std::string& name, const std::string& select) {
     return "DROP VIEW IF EXISTS " + name + ";\nCREATE VIEW " + name + " AS " + select + ";\n";
 }
 
+/// A member of the execution's rare part.
+std::string extra(const std::string& name, Dialect dialect) {
+    return (dialect == Dialect::sqlite ? "json_extract(e.extra, '$." + name + "')"
+                                       : "(e.extra::json ->> '" + name + "')") +
+           " AS " + name;
+}
+
 std::string executions(Dialect d) {
     return "SELECT " + execution_id("e.id", d) +
            " AS execution_id, r.namespace, r.lane_id, r.execution_kind, e.priority, " +
@@ -62,12 +69,16 @@ std::string executions(Dialect d) {
            word<BlockingReason>("e.blocking_reason", "blocking_reason") + ", " +
            word<TerminalOutcome>("e.terminal_outcome", "terminal_outcome") + ", " +
            word<AttemptState>("e.attempt_state", "attempt_state") +
-           ", e.blocking_detail, e.current_attempt_index, e.total_attempt_count, e.retry_count,"
-           " e.replay_count, e.lease_reclaim_count, e.lease_epoch, e.worker_id,"
-           " e.worker_instance_id, e.lease_expires_at, e.delay_until, e.execution_deadline_at,"
-           " e.attempt_deadline_at, e.progress_percent, e.progress_message, e.failure_reason,"
-           " e.failure_category, e.cancellation_reason, e.cancelled_by, e.created_at,"
-           " e.started_at, e.completed_at, e.last_transition_at, e.last_mutation_at, i.tags,"
+           ", " + extra("blocking_detail", d) +
+           ", e.current_attempt_index, e.total_attempt_count, e.retry_count, " +
+           extra("replay_count", d) + ", " + extra("lease_reclaim_count", d) +
+           ", e.lease_epoch, e.worker_id, e.worker_instance_id, e.lease_expires_at,"
+           " e.delay_until, e.execution_deadline_at, e.attempt_deadline_at, " +
+           extra("progress_percent", d) + ", " + extra("progress_message", d) + ", " +
+           extra("failure_reason", d) + ", " + extra("failure_category", d) + ", " +
+           extra("cancellation_reason", d) + ", " + extra("cancelled_by", d) +
+           ", e.created_at, e.started_at, e.completed_at, e.last_transition_at,"
+           " e.last_mutation_at, i.tags,"
            " i.policy, e.eid FROM ff_exec_core e JOIN ff_route r ON r.route = e.route"
            " JOIN ff_exec_input i ON i.eid = e.eid";
 }
@@ -100,8 +111,10 @@ std::string completion_events(Dialect d) {
 }
 
 std::string log_events(core::LogFamily family, Dialect d) {
-    return "SELECT event_id, occurred_at, type, " + execution_id("execution_id", d) +
-           " AS execution_id, namespace, tags, payload FROM ff_log_event WHERE family = " +
+    // Spelled out: SQLite's hex() of NULL is an empty text.
+    return "SELECT event_id, occurred_at, type, CASE WHEN execution_id IS NOT NULL THEN " +
+           execution_id("execution_id", d) +
+           " END AS execution_id, namespace, tags, payload FROM ff_log_event WHERE family = " +
            std::to_string(static_cast<int>(family));
 }
 

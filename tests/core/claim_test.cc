@@ -311,6 +311,25 @@ TEST(AttemptTimeout, a_pause_neither_loses_nor_refreshes_what_is_left) {
     )");
 }
 
+TEST(AttemptTimeout, is_whole_again_for_the_next_attempt) {
+    Scenario s;
+    s.policies["p"] = R"({"timeout_policy":{"attempt_timeout_ms":1000},
+        "retry_policy":{"backoff":{"type":"fixed","delay_ms":0}}})";
+    s.play(R"(
+        create a policy=p |
+        claim w1          | a fresh initial #0 e1
+        after 600         |
+        release a         | waiting
+        claim w1          | a resumed initial #0 e2 | attempt_deadline=+400
+        fail a transient  | retry +0 #1
+        tick              | 1
+        claim w1          | a fresh retry #1 e3     | attempt_deadline=+1000
+        after 100         |
+        release a         | waiting
+        claim w1          | a resumed retry #1 e4   | attempt_deadline=+900
+    )");
+}
+
 TEST(AttemptTimeout, at_least_a_millisecond_is_left_after_a_resume) {
     Scenario s;
     s.policies["limited"] = R"({"timeout_policy":{"attempt_timeout_ms":1000}})";

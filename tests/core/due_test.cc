@@ -2,6 +2,8 @@
 // Spec 02 sections 5.10, 9.2.1 and 9.7.1; core/derive.h.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "support/scenario.h"
 
 namespace ff::core {
@@ -215,6 +217,9 @@ TEST(ExecutionDeadline, means_nothing_once_the_execution_has_ended) {
         complete a             | completed
         after 1000             |            | a: completed
     )");
+    // Nor if its timer is looked at all the same.
+    EXPECT_EQ(s.run(HandleDue{s.id("a")}), false);
+    s.play("tick | 0 | a: completed");
 }
 
 // ---------------------------------------------------------------------------------- retention
@@ -292,6 +297,22 @@ TEST(Timer, a_renewal_keeps_the_earlier_timer_which_finds_nothing_and_is_armed_a
         pass 1            |
         tick              | 1                     | a: lease_expired_reclaimable
     )");
+}
+
+TEST(Timer, is_kept_for_the_same_lease_only_and_only_while_it_is_early_enough) {
+    Scenario s;
+    s.play("create a \n claim w1 ttl=1000 | a fresh initial #0 e1");
+    const Execution stored = s.row("a");
+    const auto armed = [&](const std::function<void(Execution&)>& change) {
+        Execution current = stored;
+        change(current);
+        arm_timer(stored, current, s.now, s.settings().retention_ms);
+        return *current.timer_at - s.now;
+    };
+    EXPECT_EQ(armed([&](Execution& e) { e.lease_expires_at = s.now + 5000; }), 1000);
+    EXPECT_EQ(armed([&](Execution& e) { e.lease_expires_at = s.now + 500; }), 500);
+    EXPECT_EQ(armed([&](Execution& e) { e.lease_expires_at = s.now + 5000, e.lease_epoch += 1; }),
+              5000);
 }
 
 TEST(Timer, that_fired_early_changes_nothing_but_itself) {

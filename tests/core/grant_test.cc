@@ -441,6 +441,20 @@ TEST(Grant, that_dies_unused_leaves_the_execution_to_the_next_scan) {
     )");
 }
 
+TEST(Grant, of_a_reclaim_is_no_claim_grant_even_when_the_execution_is_runnable_again) {
+    Scenario s;
+    s.policies["p"] = R"({"timeout_policy":{"attempt_timeout_ms":1000},
+        "retry_policy":{"backoff":{"type":"fixed","delay_ms":0}}})";
+    s.play(R"(
+        create a policy=p                |
+        claim w1 ttl=500                 | a fresh initial #0 e1
+        after 500                        |
+        issue_reclaim_grant a w2 ttl=100 | granted
+        after 500                        |                     | a: waiting pending_retry_attempt
+        claim_execution a w2             | invalid_claim_grant | waiting
+    )");
+}
+
 TEST(Grant, is_deleted_when_the_execution_ends) {
     Scenario s;
     s.play(R"(

@@ -165,6 +165,33 @@ TEST(MarkWorkerDead, revokes_the_leases_of_tagged_executions_too) {
     EXPECT_EQ(s.records.events.back().tags, R"({"t":"1"})");
 }
 
+// The list of leases is as of the load; commands before this one in the batch may have moved them.
+TEST(MarkWorkerDead, spares_a_lease_that_changed_hands_after_the_list_was_made) {
+    Scenario s = registered();
+    s.play("create a \n claim w2 | a fresh initial #0 e1 \n create b");
+    RouteTable routes;
+    routes.add(s.route(s.row("a")));
+    Snapshot view(routes);
+    for (const std::string name : {"a", "b"}) {
+        ExecutionCell& cell = view.cell(s.id(name));
+        cell.execution.load(s.row(name));
+        view.index_by_eid(cell);
+    }
+    view.load_worker(key, s.records.workers.at(key));
+    view.load_leased_by(key, {s.id("a"), s.id("b")});
+    SeededIdSource ids(1);
+    PolicyCache policies;
+    struct NoNumbers final : RowNumbers {
+        std::int64_t next_eid(TimestampMs) override { return 0; }
+        std::int64_t next_route_id() override { return 0; }
+    } numbers;
+    const auto decision = decide(view, MarkWorkerDead{"tenant", "w1-1", "", true},
+                                 Context{s.now, ids, numbers, policies, s.settings()});
+    ASSERT_TRUE(decision.answer && decision.answer->marked);
+    EXPECT_EQ(decision.answer->leases_revoked, 0U);
+    EXPECT_TRUE(decision.changes.put_executions.empty());
+}
+
 TEST(MarkWorkerDead, of_a_worker_that_is_not_registered_revokes_nothing) {
     Scenario s;
     s.play("create a \n claim w1 | a fresh initial #0 e1");

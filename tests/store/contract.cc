@@ -38,7 +38,9 @@ Result<std::unique_ptr<Store>> open_sqlite(const std::string& location,
 const std::vector<Backend>& contract_backends() {
     static const std::vector<Backend> backends{
         {"memory", false,
-         [](const std::string&) -> Result<std::unique_ptr<Store>> { return MemoryStore::make({}); }},
+         [](const std::string&) -> Result<std::unique_ptr<Store>> {
+             return MemoryStore::make({});
+         }},
         {"sqlite_memory", false, [](const std::string&) { return open_sqlite(":memory:"); }},
         {"sqlite_file", true,
          [](const std::string& folder) { return open_sqlite("sqlite:" + folder + "/store.db"); }},
@@ -216,9 +218,9 @@ Execution full_execution(Eid eid, RouteId route) {
     e.route = route;
     e.flow_id = FlowId{uuid_of(11)};
     e.priority = 8'999;
-    e.state = {LifecyclePhase::active,          OwnershipState::leased,
-               EligibilityState::eligible_now,  BlockingReason::paused_by_flow_cancel,
-               TerminalOutcome::skipped,        AttemptState::attempt_terminal};
+    e.state = {LifecyclePhase::active,         OwnershipState::leased,
+               EligibilityState::eligible_now, BlockingReason::paused_by_flow_cancel,
+               TerminalOutcome::skipped,       AttemptState::attempt_terminal};
     e.public_state = PublicState::skipped;
     e.blocking_detail = "waiting for \"x\"\n\t, and for y";
     e.current_attempt_index = 4'000'000'000U;

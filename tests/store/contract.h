@@ -62,8 +62,7 @@ std::string all_bytes();
 
 // Executions as the engine leaves them, without anything optional beyond their state.
 core::Execution waiting(Eid eid, RouteId route, std::int32_t priority = 0);
-core::Execution leased(Eid eid, RouteId route, const std::string& instance,
-                       TimestampMs expires_at);
+core::Execution leased(Eid eid, RouteId route, const std::string& instance, TimestampMs expires_at);
 core::Execution delayed(Eid eid, RouteId route, TimestampMs until);
 core::Execution ended(Eid eid, RouteId route, TerminalOutcome outcome, TimestampMs completed_at);
 core::Execution in_bucket(Eid eid, RouteId route, core::Bucket bucket);
@@ -170,8 +169,12 @@ class StoreContract : public testing::TestWithParam<Backend> {
 
 // -------------------------------------------------------------------------------------- details
 
-inline void add(core::Changes& to, core::Execution row) { to.put_executions.push_back(std::move(row)); }
-inline void add(core::Changes& to, core::ExecutionInput row) { to.put_inputs.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::Execution row) {
+    to.put_executions.push_back(std::move(row));
+}
+inline void add(core::Changes& to, core::ExecutionInput row) {
+    to.put_inputs.push_back(std::move(row));
+}
 inline void add(core::Changes& to, core::Attempt row) { to.put_attempts.push_back(std::move(row)); }
 inline void add(core::Changes& to, core::GrantRow row) { to.put_grants.push_back(std::move(row)); }
 inline void add(core::Changes& to, core::Route row) { to.put_routes.push_back(std::move(row)); }
@@ -179,8 +182,12 @@ inline void add(core::Changes& to, core::Lane row) { to.put_lanes.push_back(std:
 inline void add(core::Changes& to, core::IdempotencyEntry row) {
     to.put_idempotency.push_back(std::move(row));
 }
-inline void add(core::Changes& to, core::WorkerRow row) { to.put_workers.push_back(std::move(row)); }
-inline void add(core::Changes& to, core::ExecutionEvent row) { to.events.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::WorkerRow row) {
+    to.put_workers.push_back(std::move(row));
+}
+inline void add(core::Changes& to, core::ExecutionEvent row) {
+    to.events.push_back(std::move(row));
+}
 inline void add(core::Changes& to, core::LogEvent row) { to.log_events.push_back(std::move(row)); }
 
 template <class... Rows>

@@ -42,7 +42,8 @@ TEST_P(StoreContract, ids_of_a_partition_are_paged_in_order) {
     EXPECT_EQ(page(id_of(200, 7), 1), (std::vector{ids[3]}));
     EXPECT_EQ(page(id_of(1, 6), 100), ids);
     EXPECT_TRUE(page(id_of(1, 8), 100).empty());
-    EXPECT_EQ(look(store(), [](Reader& r) { return r.ids_of_partition(0xffff, {}, 9); }).size(), 0U);
+    EXPECT_EQ(look(store(), [](Reader& r) { return r.ids_of_partition(0xffff, {}, 9); }).size(),
+              0U);
 }
 
 TEST_P(StoreContract, the_newest_executions_are_paged_backwards) {
@@ -60,9 +61,8 @@ TEST_P(StoreContract, the_newest_executions_are_paged_backwards) {
     EXPECT_TRUE(page(1, 2).empty());
     EXPECT_TRUE(page(newest_of_all, 0).empty());
     const auto of_route = [&](RouteId where, Eid before, std::size_t limit) {
-        return eids(look(store(), [&](Reader& r) {
-            return r.newest_of_route(where, before, limit);
-        }));
+        return eids(
+            look(store(), [&](Reader& r) { return r.newest_of_route(where, before, limit); }));
     };
     EXPECT_EQ(of_route(one, newest_of_all, 2), (std::vector<Eid>{4, 3}));
     EXPECT_EQ(of_route(one, 3, 2), (std::vector<Eid>{1}));
@@ -73,17 +73,20 @@ TEST_P(StoreContract, the_newest_executions_are_paged_backwards) {
 
 TEST_P(StoreContract, tagged_executions_are_paged_backwards_by_exact_tag) {
     const RouteId where = route();
-    for (const Tags& tags : std::vector<Tags>{{{"k", "v"}}, {{"k", "w"}}, {{"k", "v"}, {"l", "v"}},
-                                              {}, {{"k", "v"}}, {{"K", "v"}}}) {
+    for (const Tags& tags : std::vector<Tags>{{{"k", "v"}},
+                                              {{"k", "w"}},
+                                              {{"k", "v"}, {"l", "v"}},
+                                              {},
+                                              {{"k", "v"}},
+                                              {{"K", "v"}}}) {
         Execution row = waiting(store().next_eid(t0), where);
         row.has_tags = !tags.empty();
         put(store(), changes(row, input_of(row.eid, tags)));
     }
     const auto page = [&](const std::string& key, const std::string& value, Eid before,
                           std::size_t limit) {
-        return eids(look(store(), [&](Reader& r) {
-            return r.newest_with_tag(key, value, before, limit);
-        }));
+        return eids(
+            look(store(), [&](Reader& r) { return r.newest_with_tag(key, value, before, limit); }));
     };
     EXPECT_EQ(page("k", "v", newest_of_all, 9), (std::vector<Eid>{5, 3, 1}));
     EXPECT_EQ(page("k", "v", newest_of_all, 1), (std::vector<Eid>{5}));
@@ -102,9 +105,8 @@ TEST_P(StoreContract, a_bucket_is_paged_backwards) {
         put(store(), changes(in_bucket(store().next_eid(t0), where, bucket)));
     }
     const auto page = [&](Bucket bucket, Eid before, std::size_t limit) {
-        return eids(look(store(), [&](Reader& r) {
-            return r.newest_in_bucket(bucket, before, limit);
-        }));
+        return eids(
+            look(store(), [&](Reader& r) { return r.newest_in_bucket(bucket, before, limit); }));
     };
     EXPECT_EQ(page(Bucket::failed, newest_of_all, 2), (std::vector<Eid>{5, 3}));
     EXPECT_EQ(page(Bucket::failed, 3, 2), (std::vector<Eid>{1}));
@@ -165,8 +167,7 @@ TEST_P(StoreContract, workers_are_paged_in_the_order_of_their_keys) {
         }
         return keys;
     };
-    EXPECT_EQ(page({}, {}, 99),
-              (Keys{{"a", "1"}, {"a", "2"}, {"b", "0"}, {"b", "1"}, {"c", "1"}}));
+    EXPECT_EQ(page({}, {}, 99), (Keys{{"a", "1"}, {"a", "2"}, {"b", "0"}, {"b", "1"}, {"c", "1"}}));
     EXPECT_EQ(page({}, {"a", "1"}, 2), (Keys{{"a", "2"}, {"b", "0"}}));
     EXPECT_EQ(page("b", {}, 99), (Keys{{"b", "0"}, {"b", "1"}}));
     EXPECT_EQ(page("b", {"b", "0"}, 99), (Keys{{"b", "1"}}));
@@ -224,10 +225,10 @@ TEST_P(StoreContract, whole_tables_are_paged_behind_a_key) {
     const RouteId one = route();
     const RouteId two = route("other");
     const Execution row = waiting(store().next_eid(t0), two, 1);
-    put(store(), changes(row, event_of(row, LeaseEventType::acquired),
-                         event_of(row, LeaseEventType::renewed),
-                         log_event_of(row, core::LogFamily::workers),
-                         log_event_of(row, core::LogFamily::workers)));
+    put(store(),
+        changes(row, event_of(row, LeaseEventType::acquired),
+                event_of(row, LeaseEventType::renewed), log_event_of(row, core::LogFamily::workers),
+                log_event_of(row, core::LogFamily::workers)));
     put(store(), changes(waiting(store().next_eid(t0), one, 0)));
     put(store(), changes(waiting(store().next_eid(t0), one, 3)));
     put(store(), changes(delayed(store().next_eid(t0), one, t0 + 5)));

@@ -112,14 +112,14 @@ TEST_P(StoreContract, a_grant_hides_the_execution_from_the_queue) {
 
 TEST_P(StoreContract, timers_are_due_in_order_within_their_kinds) {
     const RouteId where = route();
-    put(store(), changes(delayed(store().next_eid(t0), where, t0 + 20)));                       // 1
+    put(store(), changes(delayed(store().next_eid(t0), where, t0 + 20)));  // 1
     put(store(), changes(ended(store().next_eid(t0), where, TerminalOutcome::failed,
-                               t0 - retention + 5)));                                           // 2
-    put(store(), changes(leased(store().next_eid(t0), where, "one", t0 + 30)));                 // 3
-    put(store(), changes(leased(store().next_eid(t0), where, "one", t0 + 10)));                 // 4
-    put(store(), changes(delayed(store().next_eid(t0), where, t0 + 10)));                       // 5
-    put(store(), changes(delayed(store().next_eid(t0), where, t0 + 10)));                       // 6
-    put(store(), changes(waiting(store().next_eid(t0), where)));                                // 7
+                               t0 - retention + 5)));                            // 2
+    put(store(), changes(leased(store().next_eid(t0), where, "one", t0 + 30)));  // 3
+    put(store(), changes(leased(store().next_eid(t0), where, "one", t0 + 10)));  // 4
+    put(store(), changes(delayed(store().next_eid(t0), where, t0 + 10)));        // 5
+    put(store(), changes(delayed(store().next_eid(t0), where, t0 + 10)));        // 6
+    put(store(), changes(waiting(store().next_eid(t0), where)));                 // 7
 
     const std::vector<TimerKey> all{
         {TimerKind::lease, t0 + 10, 4}, {TimerKind::lease, t0 + 30, 3},
@@ -254,8 +254,8 @@ TEST_P(StoreContract, dead_workers_are_those_whose_time_is_over) {
     };
     EXPECT_TRUE(dead(t0 + 9, 10).empty());
     EXPECT_EQ(dead(t0 + 10, 10), (std::vector<core::WorkerKey>{{"acme", "quick"}}));
-    EXPECT_EQ(dead(t0 + 1'000, 10),
-              (std::vector<core::WorkerKey>{{"acme", "quick"}, {"acme", "slow"}, {"zeta", "slow"}}));
+    EXPECT_EQ(dead(t0 + 1'000, 10), (std::vector<core::WorkerKey>{
+                                        {"acme", "quick"}, {"acme", "slow"}, {"zeta", "slow"}}));
     EXPECT_EQ(dead(t0 + 1'000, 2).size(), 2U);
 }
 
@@ -403,9 +403,9 @@ TEST_P(StoreContract, a_deleted_execution_takes_everything_with_it) {
     const RouteId where = route();
     Execution row = ended(store().next_eid(t0), where, TerminalOutcome::failed, t0);
     row.has_tags = row.has_policy = row.has_idempotency_key = true;
-    put(store(), changes(row, full_input(row.eid), full_attempt(row.eid, 0),
-                         full_attempt(row.eid, 1), full_grant(row.eid),
-                         idempotency_of("acme", "key", row.id, t0 + 9)));
+    put(store(),
+        changes(row, full_input(row.eid), full_attempt(row.eid, 0), full_attempt(row.eid, 1),
+                full_grant(row.eid), idempotency_of("acme", "key", row.id, t0 + 9)));
     ASSERT_NE(traces_of(store(), row.eid, where), Traces{});
     put(store(), deletion(row.eid));
     EXPECT_FALSE(look(store(), [&](Reader& r) { return r.execution(row.id); }));
@@ -446,9 +446,8 @@ TEST_P(StoreContract, what_is_not_deleted_stays) {
         EXPECT_EQ(look(store(), [&](Reader& r) { return r.attempts(row.eid); }).size(), 1U);
         EXPECT_TRUE(find_grant(store(), row.id));
     }
-    EXPECT_EQ(
-        eids(look(store(), [](Reader& r) { return r.newest_with_tag("a", "b", 99, 9); })),
-        (std::vector<Eid>{3, 1}));
+    EXPECT_EQ(eids(look(store(), [](Reader& r) { return r.newest_with_tag("a", "b", 99, 9); })),
+              (std::vector<Eid>{3, 1}));
 }
 
 // Retention and a create under the same id can meet in one batch.
@@ -501,9 +500,9 @@ TEST_P(StoreContract, history_is_a_chain_from_the_newest_without_renewals) {
     note(row, LeaseEventType::expired);
     {
         // Two events of one batch.
-        put(store(), changes(*find_execution(store(), row.eid),
-                             event_of(row, LeaseEventType::reclaimed),
-                             event_of(row, LeaseEventType::released)));
+        put(store(),
+            changes(*find_execution(store(), row.eid), event_of(row, LeaseEventType::reclaimed),
+                    event_of(row, LeaseEventType::released)));
     }
     const auto types = [&](const Execution& e, std::size_t limit) {
         std::vector<LeaseEventType> out;
@@ -515,9 +514,8 @@ TEST_P(StoreContract, history_is_a_chain_from_the_newest_without_renewals) {
         }
         return out;
     };
-    EXPECT_EQ(types(row, 10),
-              (std::vector{LeaseEventType::released, LeaseEventType::reclaimed,
-                           LeaseEventType::expired, LeaseEventType::acquired}));
+    EXPECT_EQ(types(row, 10), (std::vector{LeaseEventType::released, LeaseEventType::reclaimed,
+                                           LeaseEventType::expired, LeaseEventType::acquired}));
     EXPECT_EQ(types(row, 2), (std::vector{LeaseEventType::released, LeaseEventType::reclaimed}));
     EXPECT_TRUE(types(row, 0).empty());
     EXPECT_EQ(types(other, 10), (std::vector{LeaseEventType::acquired}));
@@ -528,8 +526,8 @@ TEST_P(StoreContract, an_event_joins_the_history_though_its_execution_did_not_ch
     const Execution row = waiting(store().next_eid(t0), route());
     put(store(), changes(row, event_of(row, LeaseEventType::acquired)));
     Transaction transaction(store());
-    ASSERT_TRUE(store().load(std::vector{row.eid}, core::InputNeed::none, false,
-                             transaction.snapshot));
+    ASSERT_TRUE(
+        store().load(std::vector{row.eid}, core::InputNeed::none, false, transaction.snapshot));
     transaction.apply_blind(changes(event_of(row, LeaseEventType::released)));
     ASSERT_TRUE(transaction.commit());
     ASSERT_TRUE(store().make_durable());

@@ -50,6 +50,8 @@ void randomise(Random& random, T& value) {
         value.uuid = uuid_of(random.uniform(3));
     } else if constexpr (std::is_same_v<T, ExecutionId>) {
         value = id_of(random.uniform(3));
+    } else if constexpr (std::is_same_v<T, core::ExecutionExtra>) {
+        for_each_column<T>([&](const auto& column) { randomise(random, column.access(value)); });
     } else if constexpr (std::is_same_v<T, Tags>) {
         value.clear();
         for (std::uint64_t n = random.uniform(3); n > 0; --n) {
@@ -110,8 +112,8 @@ class Player {
         if (last.seed % 8 == 0) {
             return "rolled back";
         }
-        if (last.seed % 8 == 1 && !known_.empty()) {
-            Execution twin = waiting(known_.front(), 1);
+        if (const Execution* victim = last.seed % 8 == 1 ? pick(last.which) : nullptr) {
+            Execution twin = waiting(victim->eid, victim->route);  // the same number twice
             twin.id = id_of(999'999);
             transaction_.apply_blind(changes(twin));
         }
@@ -128,8 +130,8 @@ class Player {
         const std::vector<Eid> eid{known_[which % known_.size()]};
         EXPECT_TRUE(store_.load(eid, core::InputNeed::always, true, transaction_.snapshot));
         core::ExecutionCell* cell = transaction_.snapshot.find_cell(eid[0]);
-        const bool there = cell != nullptr && cell->execution.current &&
-                           cell->execution.current->eid == eid[0];
+        const bool there =
+            cell != nullptr && cell->execution.current && cell->execution.current->eid == eid[0];
         return there ? &*cell->execution.current : nullptr;
     }
 
@@ -246,7 +248,8 @@ class Player {
     }
 
     void worker(Random& random) {
-        core::WorkerRow row = worker_of(word("ns", random.uniform(1)), word("i", random.uniform(2)));
+        core::WorkerRow row =
+            worker_of(word("ns", random.uniform(1)), word("i", random.uniform(2)));
         core::Changes wanted;
         if (random.uniform(2) == 0) {
             wanted.delete_workers.push_back(row.key);
@@ -486,10 +489,9 @@ std::string play(std::span<const Step> steps, Store& one, Store& two) {
 }
 
 TEST(Differential, the_memory_store_and_a_sqlite_file_give_the_same_reads) {
-    const auto step =
-        rc::gen::construct<Step>(rc::gen::arbitrary<std::uint8_t>(),
-                                 rc::gen::arbitrary<std::uint8_t>(),
-                                 rc::gen::inRange<std::uint64_t>(0, 1U << 30));
+    const auto step = rc::gen::construct<Step>(rc::gen::arbitrary<std::uint8_t>(),
+                                               rc::gen::arbitrary<std::uint8_t>(),
+                                               rc::gen::inRange<std::uint64_t>(0, 1U << 30));
     const bool same = rc::check("the same reads", [&] {
         const auto steps = *rc::gen::container<std::vector<Step>>(step);
         const TempDir folder;

@@ -1,5 +1,7 @@
 #include "support/moves.h"
 
+#include "support/batch.h"
+
 namespace ff::testing {
 
 namespace {
@@ -29,11 +31,6 @@ LeaseRef lease_of(const World& world, const ExecutionId& id, Fence fence) {
     return ref;
 }
 
-template <class T>
-std::optional<Error> refusal(const Result<T>& result) {
-    return result ? std::nullopt : std::optional(result.error());
-}
-
 class List {
   public:
     explicit List(std::vector<Subject> subjects) : subjects_(std::move(subjects)) {}
@@ -60,11 +57,11 @@ class List {
     void add(std::string operation, const std::string& on, Make make, bool stale = false) {
         std::string name = operation + " " + on;
         moves_.push_back({std::move(operation), std::move(name), stale,
-                          [make](World& world) { return refusal(world.run(make(world))); }});
+                          [make](const World& world) { return Request(make(world)); }});
     }
 
     void add_create() {
-        add("create", name_, [subject = subject_](World& world) {
+        add("create", name_, [subject = subject_](const World& world) {
             CreateExecution op;
             op.execution_id = subject.id;
             op.ns = "tenant";
@@ -94,7 +91,7 @@ class List {
     }
     template <class Op>
     void add_fixed(const Op& op, const std::string& detail = "") {
-        add(std::string(Op::name), name_ + detail, [op](World&) { return op; });
+        add(std::string(Op::name), name_ + detail, [op](const World&) { return op; });
     }
 
     void add_grants() {
@@ -123,36 +120,38 @@ class List {
 
     /// `make(lease, world)` gives the operation of a lease holder; every fence is tried.
     template <class Make>
-    void add_fenced(const std::string& name, Make make) {
-        for (const auto& [fence, word] :
-             {std::pair{Fence::present, ""}, std::pair{Fence::stale, " (stale)"},
-              std::pair{Fence::none, " (no fence)"}}) {
+    void add_fenced(Make make, const std::string& detail = "") {
+        using Op = decltype(make(LeaseRef(), std::declval<const World&>()));
+        const auto with = [&](Fence fence, const std::string& word) {
             add(
-                name + " " + name_ + word,
-                [make, fence = fence, id = subject_.id](World& world) {
+                std::string(Op::name), name_ + detail + word,
+                [make, fence, id = subject_.id](const World& world) {
                     return make(lease_of(world, id, fence), world);
                 },
                 fence == Fence::stale);
-        }
+        };
+        with(Fence::present, "");
+        with(Fence::stale, " (stale)");
+        with(Fence::none, " (no fence)");
     }
 
     void add_holder() {
-        add_fenced("renew", [](LeaseRef l, World&) { return Renew{l, lease_steps * step_ms}; });
-        add_fenced("progress", [](LeaseRef l, World&) { return Progress{l, 50, std::nullopt}; });
-        add_fenced("complete", [](LeaseRef l, World&) { return Complete{l, "result"}; });
-        add_fenced("fail", [](LeaseRef l, World&) { return Fail{l, "boom", "transient"}; });
-        add_fenced("fail for good",
-                   [](LeaseRef l, World&) { return Fail{l, "boom", "permanent"}; });
-        add_fenced("cancel",
-                   [](LeaseRef l, World&) { return CancelExecution{l, "enough", "lease_holder"}; });
-        add_fenced("delay", [](LeaseRef l, World& w) { return Delay{l, w.now + step_ms}; });
-        add_fenced("delay to the past", [](LeaseRef l, World& w) { return Delay{l, w.now}; });
-        add_fenced("wait for children of", [](LeaseRef l, World&) { return WaitChildren{l}; });
-        add_fenced("release", [](LeaseRef l, World&) { return Release{l}; });
+        add_fenced([](LeaseRef l, const World&) { return Renew{l, lease_steps * step_ms}; });
+        add_fenced([](LeaseRef l, const World&) { return Progress{l, 50, std::nullopt}; });
+        add_fenced([](LeaseRef l, const World&) { return Complete{l, "result"}; });
+        add_fenced([](LeaseRef l, const World&) { return Fail{l, "boom", "transient"}; });
+        add_fenced([](LeaseRef l, const World&) { return Fail{l, "boom", "permanent"}; },
+                   " for good");
+        add_fenced(
+            [](LeaseRef l, const World&) { return CancelExecution{l, "enough", "lease_holder"}; });
+        add_fenced([](LeaseRef l, const World& w) { return Delay{l, w.now + step_ms}; });
+        add_fenced([](LeaseRef l, const World& w) { return Delay{l, w.now}; }, " to now");
+        add_fenced([](LeaseRef l, const World&) { return WaitChildren{l}; });
+        add_fenced([](LeaseRef l, const World&) { return Release{l}; });
     }
 
     void add_claims(const std::string& worker) {
-        add("claim " + worker, [worker](World&) {
+        add("claim", worker, [worker](const World&) {
             Claim op;
             op.lanes = {"main"};
             op.worker_id = worker;
@@ -160,7 +159,7 @@ class List {
             op.lease_ttl_ms = lease_steps * step_ms;
             return op;
         });
-        add("claim for worker " + worker, [worker](World&) {
+        add("claim_for_worker", worker, [worker](const World&) {
             ClaimForWorker op;
             op.lane_id = "main";
             op.worker_id = worker;
@@ -171,19 +170,9 @@ class List {
     }
 
     void add_time() {
-        moves_.push_back({"time passes and timers fire", false, [](World& world) {
-                              world.now += step_ms;
-                              world.tick();
-                              return std::optional<Error>();
-                          }});
-        moves_.push_back({"time passes unnoticed", false, [](World& world) {
-                              world.now += step_ms;
-                              return std::optional<Error>();
-                          }});
-        moves_.push_back({"timers fire", false, [](World& world) {
-                              world.tick();
-                              return std::optional<Error>();
-                          }});
+        moves_.push_back({"time", "time passes and timers fire", false, {}, step_ms, true});
+        moves_.push_back({"time", "time passes unnoticed", false, {}, step_ms, false});
+        moves_.push_back({"time", "timers fire", false, {}, 0, true});
     }
 
     std::vector<Subject> subjects_;
@@ -202,6 +191,39 @@ Subject subject(std::uint8_t n, std::optional<std::string> policy) {
 }
 
 std::vector<Move> all_moves(const std::vector<Subject>& subjects) { return List(subjects).make(); }
+
+std::optional<Error> Move::play(World& world) const {
+    if (request) {
+        return run_one(world, request(world));
+    }
+    world.now += passes;
+    if (fires) {
+        world.tick();
+    }
+    return std::nullopt;
+}
+
+std::string misbehaviour(const Move& move, const World& before, const World& after,
+                         const std::optional<Error>& error) {
+    if (error && error->code == ErrorCode::lease_expired) {
+        // Unchanged, or exactly as if the lease had been marked for its own sake.
+        for (const auto& [id, e] : before.records.executions) {
+            World marked = before;
+            static_cast<void>(marked.run(MarkLeaseExpiredIfDue{id}));
+            if (after.records == marked.records) {
+                return "";
+            }
+        }
+    }
+    if (error && after.records != before.records) {
+        return "refused with " + error->message() + " and changed something";
+    }
+    const bool writes = after.records != before.records;
+    if (move.stale && !error && writes && move.operation != CancelExecution::name) {
+        return "a stale lease holder changed something";
+    }
+    return "";
+}
 
 core::Settings small_settings() {
     core::Settings settings;

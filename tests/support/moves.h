@@ -25,12 +25,17 @@ struct Subject {
 Subject subject(std::uint8_t n, std::optional<std::string> policy = std::nullopt);
 
 struct Move {
-    std::string operation;  ///< `complete`
+    std::string operation;  ///< `complete`, or `time`
     std::string name;       ///< `complete a (stale)`
     /// Comes from a lease holder whose lease is not the present one.
     bool stale = false;
+    /// What is asked for, given how the world stands; empty for the passing of time.
+    std::function<Request(const World&)> request;
+    DurationMs passes = 0;
+    bool fires = false;  ///< timers fire when time has passed
+
     /// Plays it; the error if it was refused.
-    std::function<std::optional<Error>(World&)> play;
+    std::optional<Error> play(World& world) const;
 };
 
 inline constexpr DurationMs step_ms = 100;

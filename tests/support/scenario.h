@@ -6,7 +6,8 @@
 //     after 1000              |                          | waiting pending_retry_attempt
 //
 // One row is one command, the answer it must get and the state it must leave. An empty answer or
-// state is not compared; a row without a command only looks at the state. Executions, workers (`w1`) and policies are known by names. State words are
+// state is not compared; a row without a command only looks at the state. Executions, workers
+// (`w1`) and policies are known by names. State words are
 // any of the seven state values, `gone`, or `name=value` (see fact() in the source); they are
 // about the execution the command names, else the one named last, or the one in `b: ...`.
 //

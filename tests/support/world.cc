@@ -208,8 +208,7 @@ void World::load(const core::ReadSet& set, core::Snapshot& view) const {
 
 // ------------------------------------------------------------------------------------- commit
 
-void World::commit(core::Snapshot& view, core::Changes changes) {
-    view.apply(std::move(changes));
+void World::commit(core::Snapshot& view, Steps steps) {
     if (!view.new_routes.empty()) {
         auto grown = std::make_shared<core::RouteTable>();
         for (const core::Route& known : routes_->all()) {
@@ -229,7 +228,12 @@ void World::commit(core::Snapshot& view, core::Changes changes) {
         } else {
             keep(cell);
         }
-        check(cell, view);
+        if (cell.execution.dirty && cell.execution.current) {
+            check(cell);
+            if (steps == Steps::one) {
+                check_step(cell, view);
+            }
+        }
     }
     std::ranges::copy(view.events, std::back_inserter(records.events));
     std::ranges::copy(view.log_events, std::back_inserter(records.log_events));
@@ -270,42 +274,49 @@ void World::erase(const core::Execution& gone) {
     records.grants.erase(gone.eid);
 }
 
-void World::check(const core::ExecutionCell& cell, const core::Snapshot& view) {
-    if (!cell.execution.dirty || !cell.execution.current) {
-        return;
-    }
+void World::check(const core::ExecutionCell& cell) {
     const core::Execution& e = *cell.execution.current;
     std::vector<core::Attempt> rows;
     if (const auto* kept = pointer_to(records.attempts, e.eid)) {
         std::ranges::copy(*kept | std::views::values, std::back_inserter(rows));
     }
     std::ranges::move(core::check_invariants(e, rows), std::back_inserter(violations));
-    if (cell.execution.stored) {
-        std::ranges::move(core::check_step(*cell.execution.stored, e),
-                          std::back_inserter(violations));
-    }
     const auto require = [&](bool holds, const char* sentence) {
         if (!holds) {
             violations.emplace_back(sentence);
         }
     };
-    const bool ended = is_terminal(e.state) &&
-                       !(cell.execution.stored && is_terminal(cell.execution.stored->state));
-    const auto completions = std::ranges::count_if(view.events, [&](const auto& event) {
-        return event.eid == e.eid && event.outcome.has_value();
-    });
-    require(completions == (ended ? 1 : 0), "completion: exactly one event for each end");
-    for (const core::ExecutionEvent& event : view.events) {
-        require(event.type == core::LeaseEventType::none ||
-                    event.type == core::LeaseEventType::replay_initiated || event.lease_id,
-                "history: an event without its lease");
-    }
     const auto due = core::next_due(e, settings_.retention_ms);
     require(!due || (e.timer_at && *e.timer_at <= *due), "timer: armed too late");
     const core::GrantRow* grant_row = grant(e.id);
     require(!e.grant_expires_at ||
                 (grant_row != nullptr && grant_row->expires_at == *e.grant_expires_at),
             "grant: hidden behind a grant that is not there");
+    const bool held = e.state.phase == LifecyclePhase::suspended ||
+                      (e.state.phase == LifecyclePhase::runnable &&
+                       e.state.eligibility != EligibilityState::eligible_now);
+    require(is_terminal(e.state) || held || core::ready_key(e) || e.timer_at,
+            "stranded: neither a worker, nor time, nor a hold will move it");
+}
+
+void World::check_step(const core::ExecutionCell& cell, const core::Snapshot& view) {
+    const core::Execution& e = *cell.execution.current;
+    const auto& before = cell.execution.stored;
+    if (before) {
+        std::ranges::move(core::check_step(*before, e), std::back_inserter(violations));
+    }
+    std::ptrdiff_t completions = 0;
+    for (const core::ExecutionEvent& event : view.events) {
+        completions += event.eid == e.eid && event.outcome ? 1 : 0;
+        if (event.type != core::LeaseEventType::none &&
+            event.type != core::LeaseEventType::replay_initiated && !event.lease_id) {
+            violations.emplace_back("history: an event without its lease");
+        }
+    }
+    const bool ended = is_terminal(e.state) && !(before && is_terminal(before->state));
+    if (completions != (ended ? 1 : 0)) {
+        violations.emplace_back("completion: exactly one event for each end");
+    }
 }
 
 }  // namespace ff::testing

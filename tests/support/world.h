@@ -70,6 +70,16 @@ class World {
     [[nodiscard]] const core::Route& route(const core::Execution& e) const;
     [[nodiscard]] const core::Settings& settings() const { return settings_; }
 
+    // ---- the parts of run(), for those who run several operations in one transaction
+
+    enum class Steps : std::uint8_t { one, several };
+
+    core::Context context() { return {now, ids_, numbers_, *policies_, settings_}; }
+    [[nodiscard]] core::Snapshot empty_view() const { return core::Snapshot(*routes_); }
+    void load(const core::ReadSet& set, core::Snapshot& view) const;
+    /// Keeps what the view has become, and checks it.
+    void commit(core::Snapshot& view, Steps steps);
+
   private:
     struct Numbers final : core::RowNumbers {
         std::int64_t next_eid(TimestampMs) override { return ++eid; }
@@ -77,8 +87,6 @@ class World {
         std::int64_t eid = 0;
         std::int64_t route = 0;
     };
-
-    core::Context context() { return {now, ids_, numbers_, *policies_, settings_}; }
 
     template <class Op>
     auto decide_and_commit(const Op& op) {
@@ -98,15 +106,15 @@ class World {
             violations.push_back("rejection: " + decision.answer.error().message() +
                                  " wrote something");
         }
-        commit(view, std::move(decision.changes));
+        view.apply(std::move(decision.changes));
+        commit(view, Steps::one);
         return std::move(decision.answer);
     }
-    void load(const core::ReadSet& set, core::Snapshot& view) const;
     void load(const core::ReadSet::ExecutionNeed& need, core::Snapshot& view) const;
-    void commit(core::Snapshot& view, core::Changes changes);
     void keep(core::ExecutionCell& cell);
     void erase(const core::Execution& gone);
-    void check(const core::ExecutionCell& cell, const core::Snapshot& view);
+    void check(const core::ExecutionCell& cell);
+    void check_step(const core::ExecutionCell& cell, const core::Snapshot& view);
 
     /// The first in claim order that this worker may have.
     [[nodiscard]] const core::Execution* candidate(const Claim& op) const;

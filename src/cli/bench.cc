@@ -1,0 +1,68 @@
+#include "cli/bench.h"
+
+#include <fmt/core.h>
+#include <sys/vfs.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/bench_ceiling.h"
+#include "cli/bench_figures.h"
+#include "cli/bench_growth.h"
+#include "cli/bench_lifecycle.h"
+#include "cli/temp_folder.h"
+
+namespace ff::cli {
+
+namespace {
+
+/// A folder that lives in memory: what is made durable there is not.
+bool is_in_memory(const std::string& folder) {
+    constexpr long tmpfs = 0x01021994;
+    struct statfs info{};
+    return statfs(folder.c_str(), &info) == 0 && static_cast<long>(info.f_type) == tmpfs;
+}
+
+Result<void> run(const BenchOptions& options) {
+    std::error_code failed;
+    if (options.folder && !std::filesystem::is_directory(*options.folder, failed)) {
+        return std::unexpected(Error{ErrorCode::store_open_failed,
+                                     *options.folder + " is not a folder; create it first",
+                                     {}});
+    }
+    // In a folder of its own: nothing that was there is touched, nothing is left behind.
+    FF_TRY(const TempFolder folder, TempFolder::make("ff-bench-", options.folder.value_or("")));
+    if (is_in_memory(folder.path())) {
+        fmt::print(stderr,
+                   "ff: warning: {} is in memory, so syncing costs nothing there; name a folder on "
+                   "a disk with --db\n",
+                   folder.path());
+    }
+    Figures figures(options.output);
+    const auto wanted = [&](BenchSuite suite) {
+        return options.suite == suite || options.suite == BenchSuite::all;
+    };
+    if (wanted(BenchSuite::ceiling)) {
+        FF_TRY_VOID(bench_ceilings(options, folder.path(), figures));
+    }
+    if (wanted(BenchSuite::lifecycle)) {
+        FF_TRY_VOID(bench_lifecycle(options, folder.path(), figures));
+    }
+    if (wanted(BenchSuite::growth)) {
+        FF_TRY_VOID(bench_growth(options, folder.path(), figures));
+    }
+    return {};
+}
+
+}  // namespace
+
+ExitCode run_bench(const BenchOptions& options) {
+    const auto outcome = run(options);
+    if (!outcome) {
+        complain(outcome.error());
+        return ExitCode::failed;
+    }
+    return ExitCode::ok;
+}
+
+}  // namespace ff::cli

@@ -1,0 +1,76 @@
+// An engine to measure, with the plain operations a benchmark is made of. Every answer is looked
+// at: the first failure ends the run.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ff/engine.h>
+
+#include "cli/bench.h"
+
+namespace ff::cli {
+
+inline constexpr const char* bench_lane = "bench";
+inline constexpr std::size_t bench_payload_bytes = 100;
+inline constexpr std::size_t bench_bulk = 500;
+inline constexpr DurationMs bench_lease_ms = 3'600'000;
+
+class BenchEngine {
+  public:
+    /// A fresh store of that name in the folder.
+    static Result<std::unique_ptr<BenchEngine>> open(BenchStore store, const std::string& folder,
+                                                     const std::string& name);
+    /// Closes the store and removes its file.
+    ~BenchEngine();
+    BenchEngine(const BenchEngine&) = delete;
+    BenchEngine& operator=(const BenchEngine&) = delete;
+
+    [[nodiscard]] Engine& engine() { return *engine_; }
+    [[nodiscard]] const std::string& durability() const { return durability_; }
+    [[nodiscard]] std::string store() const { return std::string(to_string(kind_)); }
+
+    // One command.
+    Result<void> create();
+    /// False when nothing was there to claim.
+    Result<bool> claim(std::vector<Handle>& handles, std::uint32_t tasks, std::size_t worker);
+    Result<void> renew(const Handle& handle);
+    Result<void> complete(const Handle& handle);
+
+    // Many at once.
+    /// `routes` different kinds take turns.
+    Result<void> create_many(std::size_t count, std::size_t routes = 1);
+    Result<void> renew_many(const std::vector<Handle>& handles);
+    Result<void> complete_many(const std::vector<Handle>& handles);
+    /// Creates, in bulks.
+    Result<void> fill_waiting(std::uint64_t count, std::size_t routes = 1);
+    /// Takes everything through its whole life, in bulks.
+    Result<void> fill_finished(std::uint64_t count);
+
+  private:
+    BenchEngine() = default;
+
+    BenchStore kind_ = BenchStore::sqlite;
+    std::string path_;  // empty in memory
+    std::string durability_;
+    std::shared_ptr<Engine> engine_;
+    std::size_t next_kind_ = 0;
+};
+
+/// Runs `body` on so many threads, which start together; the seconds it took them all, or the
+/// first error. A thread should return early once `failed()`.
+class Crew {
+  public:
+    using Body = std::function<Result<void>(std::size_t thread)>;
+    Result<double> run(std::size_t threads, const Body& body);
+    [[nodiscard]] bool failed() const { return failed_; }
+
+  private:
+    std::atomic<bool> failed_ = false;
+};
+
+}  // namespace ff::cli

@@ -1,0 +1,105 @@
+#include "cli/bench_figures.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "base/check.h"
+#include "base/json.h"
+#include "cli/table.h"
+#include "cli/text.h"
+
+namespace ff::cli {
+
+namespace {
+
+/// Five significant digits: more would be noise.
+json::Value as_number(double value) {
+    if (value == 0) {
+        return 0;
+    }
+    const double step = std::pow(10, std::floor(std::log10(std::abs(value))) - 4);
+    return json::Value(json::Number{fmt::format("{:.5g}", std::round(value / step) * step)});
+}
+
+json::Value as_number(const std::optional<double>& value) {
+    return value ? as_number(*value) : json::Value();
+}
+
+json::Value as_json(const Figure& figure) {
+    return json::Object{{"name", figure.name},
+                        {"store", figure.store},
+                        {"value", as_number(figure.value)},
+                        {"unit", figure.unit},
+                        {"ceiling", as_number(figure.ceiling)},
+                        {"ratio", as_number(figure.ratio)},
+                        {"durability", figure.durability}};
+}
+
+}  // namespace
+
+Figure& Figure::against(double what) {
+    ceiling = what;
+    ratio = value / what;
+    return *this;
+}
+
+Result<void> Figures::add(Figure figure) {
+    const auto sound = [](double value) { return std::isfinite(value) && value > 0; };
+    if (!sound(figure.value) || !sound(figure.ceiling.value_or(1))) {
+        return ff::fail(ErrorCode::internal, fmt::format("{} could not be measured", figure.name));
+    }
+    if (output_ == Output::json) {
+        line_.clear();
+        print_out(json::dump(as_json(figure)) + "\n");
+    }
+    figures_.push_back(std::move(figure));
+    return {};
+}
+
+void Figures::progress(std::string_view what) {
+    if (Terminal::errors().interactive) {
+        line_.show(fmt::format("measuring {} …", what));
+    } else {
+        fmt::print(stderr, "measuring {}\n", what);
+        std::fflush(stderr);
+    }
+}
+
+void Figures::print_table(std::string_view title) {
+    line_.clear();
+    const auto figures = std::exchange(figures_, {});
+    if (output_ == Output::json || figures.empty()) {
+        return;
+    }
+    const Terminal terminal = Terminal::output();
+    Table table({{std::string(title)},
+                 {"value", Align::right},
+                 {"unit"},
+                 {"ceiling", Align::right},
+                 {"ratio", Align::right},
+                 {"store"},
+                 {"durability"}});
+    for (const Figure& f : figures) {
+        table.add({f.name,
+                   {rounded(f.value), Style::bold},
+                   f.unit,
+                   f.ceiling ? rounded(*f.ceiling) : "",
+                   f.ratio ? fmt::format("{:.2f}", *f.ratio) : "",
+                   f.store,
+                   f.durability});
+    }
+    print_out(table.render(terminal) + "\n");
+}
+
+double quantile(std::vector<double> values, double share) {
+    FF_CHECK(!values.empty(), "a quantile of nothing");
+    std::ranges::sort(values);
+    const double at = share * static_cast<double>(values.size() - 1);
+    return values[static_cast<std::size_t>(std::lround(at))];
+}
+
+}  // namespace ff::cli

@@ -1,0 +1,108 @@
+#include "cli/doctor.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/json.h"
+#include "cli/store_checks.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+
+namespace ff::cli {
+
+namespace {
+
+json::Value as_json(const std::string& path, const std::vector<Check>& checks) {
+    json::Array list;
+    for (const Check& check : checks) {
+        json::Array findings;
+        for (const std::string& finding : check.findings) {
+            findings.emplace_back(finding);
+        }
+        list.emplace_back(json::Object{{"name", check.name},
+                                       {"status", to_string(check.status)},
+                                       {"detail", check.detail},
+                                       {"found", check.found},
+                                       {"findings", std::move(findings)}});
+    }
+    return json::Object{
+        {"store", path}, {"ok", all_sound(checks)}, {"checks", json::Value(std::move(list))}};
+}
+
+Cell status_cell(CheckStatus status) {
+    switch (status) {
+        case CheckStatus::ok: return {"ok", Style::green};
+        case CheckStatus::warn: return {"warn", Style::yellow};
+        case CheckStatus::fail: return {"FAIL", Style::red};
+    }
+    return "";
+}
+
+std::string as_text(const std::string& path, const std::vector<Check>& checks) {
+    const Terminal terminal = Terminal::output();
+    Table table({{"check"}, {"state"}, {"detail"}});
+    for (const Check& check : checks) {
+        table.add({check.name, status_cell(check.status), check.detail});
+    }
+    std::string out = table.render(terminal);
+    for (const Check& check : checks) {
+        if (check.found == 0) {
+            continue;
+        }
+        out += fmt::format("\n{}\n", terminal.paint(check.name, Style::bold));
+        for (const std::string& finding : check.findings) {
+            out += "  " + printable(finding) + "\n";
+        }
+        if (check.found > check.findings.size()) {
+            out += fmt::format("  and {} more\n", with_commas(check.found - check.findings.size()));
+        }
+    }
+    const auto failed = std::ranges::count(checks, CheckStatus::fail, &Check::status);
+    const std::string verdict =
+        failed == 0 ? terminal.paint(fmt::format("{} is sound", path), Style::green)
+                    : terminal.paint(fmt::format("{} is NOT sound: {} of {} checks failed", path,
+                                                 failed, checks.size()),
+                                     Style::red);
+    return out + "\n" + verdict + "\n";
+}
+
+}  // namespace
+
+ExitCode run_doctor(const DoctorOptions& options) {
+    auto file = open_store_file(options.db);
+    if (!file) {
+        return complain(file.error());
+    }
+    using SteadyClock = std::chrono::steady_clock;
+    const std::string path = file->path;
+    ProgressLine line;
+    auto shown_at = SteadyClock::now();
+    CheckOptions how;
+    how.quick = options.quick;
+    how.progress = [&](std::string_view what, std::uint64_t done, std::uint64_t total) {
+        const auto now = SteadyClock::now();
+        if (now - shown_at < std::chrono::milliseconds(100)) {
+            return;
+        }
+        shown_at = now;
+        std::string text = fmt::format("checking {}", what);
+        if (done > 0) {
+            text += " " + with_commas(done);
+        }
+        if (total > 0) {
+            text += " of " + with_commas(total);
+        }
+        line.show(text + " …");
+    };
+    const std::vector<Check> checks = check_store(std::move(*file), how);
+    line.clear();
+    print_out(options.output == Output::json ? json::dump_pretty(as_json(path, checks)) + "\n"
+                                             : as_text(path, checks));
+    return all_sound(checks) ? ExitCode::ok : ExitCode::failed;
+}
+
+}  // namespace ff::cli

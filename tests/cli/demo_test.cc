@@ -1,0 +1,56 @@
+// The demo where nobody watches: it plays its story, checks itself and leaves a sound store.
+#include <gtest/gtest.h>
+
+#include "cli/program.h"
+
+namespace ff::test {
+namespace {
+
+bool contains(const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+}
+
+TEST(Demo, PlaysItsStoryAndLeavesASoundStore) {
+    const Folder folder;
+    const std::string path = folder.file("demo.db");
+    const Ran demo = run_ff({"demo", "--db", path, "--jobs", "300", "--seconds", "1"});
+    ASSERT_EQ(demo.code, 0) << demo.out << demo.err;
+    for (const char* part :
+         {"300 jobs", "summary", "completed", "298", "failed", "cancelled", "retries", "takeovers",
+          "was killed while running report.export", "expired, taken over by worker-",
+          "was cancelled", "failed for good", "durability", "full", "ok: every execution ended"}) {
+        EXPECT_TRUE(contains(demo.out, part)) << part << "\n" << demo.out;
+    }
+    EXPECT_FALSE(contains(demo.out, "\x1b")) << "no escape codes without a terminal";
+
+    const Ran doctor = run_ff({"doctor", "--db", path});
+    EXPECT_EQ(doctor.code, 0) << doctor.out << doctor.err;
+    EXPECT_TRUE(contains(doctor.out, "is sound")) << doctor.out;
+
+    const Ran stats = run_ff({"inspect", "--db", path, "stats", "-o", "json"});
+    ASSERT_EQ(stats.code, 0) << stats.err;
+    const json::Value totals = stats.json();
+    EXPECT_EQ(member(totals, "total"), "300");
+    const json::Value* states = totals.find("states");
+    ASSERT_NE(states, nullptr);
+    EXPECT_EQ(member(*states, "completed"), "298");
+    EXPECT_EQ(member(*states, "failed"), "1");
+    EXPECT_EQ(member(*states, "cancelled"), "1");
+
+    const Ran again = run_ff({"demo", "--db", path});
+    EXPECT_EQ(again.code, 4) << "an existing file is not overwritten";
+    EXPECT_TRUE(contains(again.err, "exists already")) << again.err;
+}
+
+TEST(Demo, LeavesNothingBehindUnlessAsked) {
+    const Ran demo = run_ff({"demo", "--jobs", "50", "--seconds", "0.5", "--workers", "1"});
+    ASSERT_EQ(demo.code, 0) << demo.out << demo.err;
+    const std::size_t begin = demo.out.find("store ") + 6;
+    const std::string path = demo.out.substr(begin, demo.out.find('\n') - begin);
+    ASSERT_TRUE(path.ends_with("demo.db")) << path;
+    EXPECT_FALSE(std::filesystem::exists(path));
+    EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(path).parent_path()));
+}
+
+}  // namespace
+}  // namespace ff::test

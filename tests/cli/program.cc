@@ -1,0 +1,111 @@
+#include "cli/program.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+extern char** environ;
+
+namespace ff::test {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string read_all(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+json::Value Ran::json() const {
+    auto value = json::parse(out);
+    EXPECT_TRUE(value.has_value()) << (value ? "" : value.error().detail) << "\n" << out << err;
+    return value ? *value : json::Value();
+}
+
+std::vector<json::Value> Ran::json_lines() const {
+    std::vector<json::Value> values;
+    std::istringstream lines(out);
+    for (std::string line; std::getline(lines, line);) {
+        auto value = json::parse(line);
+        EXPECT_TRUE(value.has_value()) << (value ? "" : value.error().detail) << "\n" << line;
+        values.push_back(value ? *value : json::Value());
+    }
+    return values;
+}
+
+Ran run_ff(const std::vector<std::string>& arguments) {
+    const Folder folder;
+    const std::string out = folder.file("out");
+    const std::string err = folder.file("err");
+    std::vector<std::string> words{FF_BINARY};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<char*> argv;
+    for (std::string& word : words) {
+        argv.push_back(word.data());
+    }
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC;
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), flags, 0600);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), flags, 0600);
+    pid_t child = 0;
+    const int fault = posix_spawn(&child, FF_BINARY, &actions, nullptr, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    Ran ran;
+    if (fault != 0) {
+        ADD_FAILURE() << "cannot start " << FF_BINARY;
+        return ran;
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    ran.out = read_all(out);
+    ran.err = read_all(err);
+    return ran;
+}
+
+Folder::Folder() {
+    std::string pattern = (fs::temp_directory_path() / "ff-cli-test-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+}
+
+Folder::~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+}
+
+void tamper(const std::string& path, const std::string& sql) {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr), SQLITE_OK);
+    char* message = nullptr;
+    const int code = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, &message);
+    EXPECT_EQ(code, SQLITE_OK) << (message != nullptr ? message : "");
+    EXPECT_GT(sqlite3_total_changes(db), 0) << "nothing was changed by: " << sql;
+    sqlite3_free(message);
+    sqlite3_close(db);
+}
+
+std::string member(const json::Value& object, std::string_view name) {
+    const json::Value* value = object.find(name);
+    if (value == nullptr) {
+        return "";
+    }
+    const std::string* text = value->if_string();
+    return text != nullptr ? *text : json::dump(*value);
+}
+
+}  // namespace ff::test

@@ -1,0 +1,52 @@
+// Runs the `ff` program as its users do, and makes stores for it to look at.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ff/engine.h>
+
+#include "base/json.h"
+
+namespace ff::test {
+
+/// What a run of the program left behind.
+struct Ran {
+    int code = -1;  ///< exit code; 128 and the signal when it was killed
+    std::string out;
+    std::string err;
+
+    /// Standard output as one JSON document; null and a test failure when it is not.
+    [[nodiscard]] json::Value json() const;
+    /// The same for output of one document a line.
+    [[nodiscard]] std::vector<json::Value> json_lines() const;
+};
+
+/// Runs `ff` with these arguments; neither output is a terminal.
+Ran run_ff(const std::vector<std::string>& arguments);
+
+/// A folder that goes when the object does.
+class Folder {
+  public:
+    Folder();
+    ~Folder();
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    [[nodiscard]] std::string file(const std::string& name) const {
+        return (path_ / name).string();
+    }
+    [[nodiscard]] std::string path() const { return path_.string(); }
+
+  private:
+    std::filesystem::path path_;
+};
+
+/// Runs SQL on a store's file behind everybody's back.
+void tamper(const std::string& path, const std::string& sql);
+
+/// The member of an object as text: strings as they are, anything else as JSON.
+std::string member(const json::Value& object, std::string_view name);
+
+}  // namespace ff::test

@@ -1,0 +1,181 @@
+// A store that does as it is told: passes everything on to another one, and on the way holds
+// commits back, makes them fail, or invents timers. For tests of what the engine does then.
+//
+// Owned by the engine under test; the test keeps a pointer. Any thread may turn the knobs.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/store.h"
+
+namespace ff::engine::test {
+
+class FaultStore final : public store::Store {
+  public:
+    using FailFn = std::function<bool(const core::Snapshot&)>;
+
+    explicit FaultStore(std::unique_ptr<store::Store> inner) : inner_(std::move(inner)) {}
+
+    /// Commits for which it answers true fail and leave nothing behind.
+    void fail_commits_if(FailFn fails) {
+        const std::lock_guard lock(mutex_);
+        fails_ = std::move(fails);
+    }
+    void fail_commits(bool all) {
+        fail_commits_if([all](const core::Snapshot&) { return all; });
+    }
+    /// Every sync from now on fails.
+    void fail_syncs() {
+        const std::lock_guard lock(mutex_);
+        sync_fails_ = true;
+    }
+    /// A timer of an execution that does not exist.
+    void invent_timer(core::TimerKey key) {
+        const std::lock_guard lock(mutex_);
+        invented_.push_back(key);
+    }
+    /// Commits wait until let_go().
+    void hold() {
+        const std::lock_guard lock(mutex_);
+        held_ = true;
+    }
+    void let_go() {
+        {
+            const std::lock_guard lock(mutex_);
+            held_ = false;
+        }
+        changed_.notify_all();
+    }
+    /// Waits until a commit waits.
+    void wait_for_commit() {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return waiting_; });
+    }
+    [[nodiscard]] std::uint64_t failed_commits() const {
+        const std::lock_guard lock(mutex_);
+        return failed_;
+    }
+
+    [[nodiscard]] const store::StoreInfo& info() const override { return inner_->info(); }
+    [[nodiscard]] const core::RouteTable& routes() const override { return inner_->routes(); }
+    std::int64_t next_eid(TimestampMs now) override { return inner_->next_eid(now); }
+    std::int64_t next_route_id() override { return inner_->next_route_id(); }
+
+    Result<void> begin() override { return inner_->begin(); }
+    Result<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override {
+        return inner_->load(set, snapshot);
+    }
+    Result<void> load(std::span<const core::Eid> eids, core::InputNeed input, bool attempt,
+                      core::Snapshot& snapshot) override {
+        return inner_->load(eids, input, attempt, snapshot);
+    }
+    Result<std::vector<core::ReadyKey>> scan_ready(core::RouteId route,
+                                                   const std::optional<core::ReadyKey>& after,
+                                                   std::size_t limit) override {
+        return inner_->scan_ready(route, after, limit);
+    }
+    Result<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override {
+        std::vector<core::TimerKey> keys;
+        {
+            const std::lock_guard lock(mutex_);
+            for (const core::TimerKey& key : invented_) {
+                if (key.due_at <= now && keys.size() < limit) {
+                    keys.push_back(key);
+                }
+            }
+        }
+        FF_TRY(const auto rest, inner_->scan_due(now, limit - keys.size()));
+        keys.insert(keys.end(), rest.begin(), rest.end());
+        return keys;
+    }
+    Result<std::optional<TimestampMs>> next_due(TimestampMs after) override {
+        FF_TRY(auto due, inner_->next_due(after));
+        const std::lock_guard lock(mutex_);
+        for (const core::TimerKey& key : invented_) {
+            if (key.due_at > after && (!due || key.due_at < *due)) {
+                due = key.due_at;
+            }
+        }
+        return due;
+    }
+    Result<std::vector<core::Eid>> scan_bucket(core::Bucket bucket, core::Eid after,
+                                               std::size_t limit) override {
+        return inner_->scan_bucket(bucket, after, limit);
+    }
+    Result<std::vector<core::Eid>> scan_all(core::Eid after, std::size_t limit) override {
+        return inner_->scan_all(after, limit);
+    }
+    Result<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
+                                                           std::size_t limit) override {
+        return inner_->scan_dead_workers(now, limit);
+    }
+    Result<std::vector<core::WorkerRow>> workers_of(const std::string& ns, const std::string& lane,
+                                                    TimestampMs now) override {
+        return inner_->workers_of(ns, lane, now);
+    }
+    Result<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override {
+        return inner_->sweep_grants(before, limit);
+    }
+    Result<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override {
+        return inner_->sweep_idempotency(now, limit);
+    }
+    Result<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override {
+        return inner_->trim_events(before, limit);
+    }
+    Result<void> commit(core::Snapshot& snapshot, TimestampMs now,
+                        DurationMs retention_default_ms) override {
+        bool fails = false;
+        {
+            std::unique_lock lock(mutex_);
+            if (held_) {
+                waiting_ = true;
+                changed_.notify_all();
+                changed_.wait(lock, [&] { return !held_; });
+                waiting_ = false;
+            }
+            fails = fails_ && fails_(snapshot);
+            failed_ += fails ? 1 : 0;
+        }
+        if (fails) {
+            inner_->rollback();
+            return ff::fail(ErrorCode::store_full, "as told");
+        }
+        return inner_->commit(snapshot, now, retention_default_ms);
+    }
+    void rollback() override { inner_->rollback(); }
+    Result<void> commit_upkeep() override { return inner_->commit_upkeep(); }
+    Result<void> make_durable() override {
+        const std::lock_guard lock(mutex_);
+        if (sync_fails_) {
+            return ff::fail(ErrorCode::store_io, "as told");
+        }
+        return inner_->make_durable();
+    }
+    void maintain() override { inner_->maintain(); }
+    Result<void> read(const std::function<Result<void>(store::Reader&)>& body) override {
+        return inner_->read(body);
+    }
+    [[nodiscard]] std::uint64_t rows_written() const override { return inner_->rows_written(); }
+
+  private:
+    std::unique_ptr<store::Store> inner_;
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    FailFn fails_;                          // guarded by mutex_
+    std::vector<core::TimerKey> invented_;  // guarded by mutex_
+    bool sync_fails_ = false;               // guarded by mutex_
+    bool held_ = false;                     // guarded by mutex_
+    bool waiting_ = false;                  // guarded by mutex_
+    std::uint64_t failed_ = 0;              // guarded by mutex_
+};
+
+}  // namespace ff::engine::test

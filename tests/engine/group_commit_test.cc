@@ -1,0 +1,607 @@
+// The writer: many commands in one transaction, and what happens when one goes wrong, when too many
+// come, when the engine stops, and when sixteen threads pull at once.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "engine/conformance.h"
+#include "engine/embedded_engine.h"
+#include "engine/fault_store.h"
+#include "store/memory_store.h"
+
+namespace ff::engine::test {
+
+namespace {
+
+/// Answers of calls made with callbacks, counted so that none comes twice.
+class Answers {
+  public:
+    explicit Answers(std::size_t count) : codes_(count), calls_(count) {}
+
+    Engine::DoneFn at(std::size_t index) {
+        return [this, index](Response response) {
+            const std::lock_guard lock(mutex_);
+            codes_[index] = code_of(response);
+            calls_[index] += 1;
+            missing_.notify_all();
+        };
+    }
+    /// Waits until each has been answered.
+    std::vector<std::string> all() {
+        std::unique_lock lock(mutex_);
+        missing_.wait(
+            lock, [&] { return std::ranges::all_of(calls_, [](int calls) { return calls > 0; }); });
+        return codes_;
+    }
+    /// How often each was answered.
+    std::vector<int> calls() {
+        const std::lock_guard lock(mutex_);
+        return calls_;
+    }
+    std::string now(std::size_t index) {
+        const std::lock_guard lock(mutex_);
+        return codes_[index];
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable missing_;
+    std::vector<std::string> codes_;  // guarded by mutex_
+    std::vector<int> calls_;          // guarded by mutex_
+};
+
+CreateExecution poison(const std::string& lane = "poisoned") {
+    return with(job(lane), [](auto& op) { op.input_payload = "poison"; });
+}
+
+/// Fails every commit that would write a poisoned input.
+bool holds_poison(const core::Snapshot& snapshot) {
+    return std::ranges::any_of(snapshot.cells, [](const core::ExecutionCell& cell) {
+        return cell.input.dirty && cell.input.current && cell.input.current->payload == "poison";
+    });
+}
+
+}  // namespace
+
+class GroupCommit : public testing::Test {
+  protected:
+    void SetUp() override { open({}); }
+
+    void open(EngineOptions options) {
+        engine_.reset();
+        options.clock = clock_;
+        options.warn = [warnings = warnings_](std::string_view text) { warnings->add(text); };
+        auto store = std::make_unique<FaultStore>(store::MemoryStore::make(options));
+        store_ = store.get();
+        auto engine = EmbeddedEngine::start(std::move(store), options);
+        ASSERT_TRUE(engine) << engine.error().message();
+        engine_ = std::move(*engine);
+    }
+    template <class Op>
+    typename Op::Result ok(Op op) {
+        auto result = engine_->run(std::move(op));
+        EXPECT_TRUE(result) << Op::name << ": " << code_of(result);
+        return result ? std::move(*result) : typename Op::Result{};
+    }
+    template <class Op>
+    std::string refused(Op op) {
+        return code_of(engine_->run(std::move(op)));
+    }
+    std::vector<Task> claim_some(const std::string& worker, const std::string& lane) {
+        return ok(claim_by(worker, lane)).tasks;
+    }
+    /// Gets the writer into a commit that does not end before let_go().
+    void block_writer(Answers& answers, std::size_t index) {
+        store_->hold();
+        engine_->call(job("blocker"), answers.at(index));
+        store_->wait_for_commit();
+    }
+
+    std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>(t0);
+    std::shared_ptr<Warnings> warnings_ = std::make_shared<Warnings>();
+    std::shared_ptr<EmbeddedEngine> engine_;
+    FaultStore* store_ = nullptr;
+};
+
+// ---------------------------------------------------------------------------------- one bad apple
+
+TEST_F(GroupCommit, OneBadCommandAmongGoodFailsAlone) {
+    const ExecutionId kept{0, new_uuid()};
+    ok(with(job("kept"), [&](auto& op) { op.execution_id = kept; }));
+    const Task task = claim_some("w1", "kept").at(0);
+    store_->fail_commits_if(holds_poison);
+    std::vector<Request> requests;
+    for (int i = 0; i < 20; ++i) {
+        requests.emplace_back(i == 9 ? poison() : job("good"));
+    }
+    requests.emplace_back(Complete{task.handle, "done", {}, Source::lease_holder});
+    requests.emplace_back(claim_by("w2", "good"));
+    const auto responses = engine_->run_many(std::move(requests));
+    for (std::size_t i = 0; i < responses.size(); ++i) {
+        EXPECT_EQ(code_of(responses[i]), i == 9 ? "store_full" : "ok") << i;
+    }
+    EXPECT_EQ(std::get<ClaimResult>(*responses[21]).tasks.size(), 1U);
+    EXPECT_EQ(ok(GetExecutionResult{kept})->payload, "done");
+    EXPECT_EQ(ok(ListExecutions{0, {}, 100}).executions.size(), 20U);
+    EXPECT_TRUE(claim_some("w3", "poisoned").empty());
+}
+
+TEST_F(GroupCommit, ATransactionThatFailsOnceIsNotNoticed) {
+    std::atomic<int> left{1};
+    store_->fail_commits_if([&](const core::Snapshot&) { return left-- > 0; });
+    const auto results = engine_->run_all(std::vector<CreateExecution>(10, job()));
+    for (const auto& result : results) {
+        EXPECT_EQ(code_of(result), "ok");
+    }
+    EXPECT_EQ(ok(with(claim_by("w1"), [](auto& op) { op.max_tasks = 100; })).tasks.size(), 10U);
+    EXPECT_EQ(store_->failed_commits(), 1U);
+}
+
+TEST_F(GroupCommit, ADuplicateNobodyForesawFailsAlone) {
+    // The store finds out that the number of a new row is taken: as if a counter had been set back.
+    auto plain = store::MemoryStore::make({});
+    store::MemoryStore* memory = plain.get();
+    EngineOptions options;
+    options.clock = clock_;
+    auto engine = EmbeddedEngine::start(std::move(plain), options);
+    ASSERT_TRUE(engine);
+    memory->fail_next_commit(Error{ErrorCode::internal, "the execution id is taken", {}});
+    std::vector<Request> requests{job("a"), job("b"), job("c")};
+    const auto responses = (*engine)->run_many(std::move(requests));
+    for (const Response& response : responses) {
+        EXPECT_EQ(code_of(response), "ok");
+    }
+    memory->fail_next_commit(Error{ErrorCode::internal, "the execution id is taken", {}});
+    EXPECT_EQ(code_of((*engine)->run(job("d"))), "internal") << "alone, it is its own fault";
+    EXPECT_EQ((*engine)->run(ListExecutions{0, {}, 10})->executions.size(), 3U);
+}
+
+TEST_F(GroupCommit, AFailedClaimLeavesTheWorkThere) {
+    ok(job());
+    store_->fail_commits(true);
+    EXPECT_EQ(refused(claim_by("w1")), "store_full");
+    store_->fail_commits(false);
+    const auto tasks = claim_some("w2", "default");
+    ASSERT_EQ(tasks.size(), 1U);
+    EXPECT_EQ(tasks[0].handle.lease_epoch, 1U);
+    EXPECT_EQ(ok(ReadLeaseHistory{tasks[0].execution_id()}).size(), 1U);
+}
+
+TEST_F(GroupCommit, WhatAFailedCommandRoutedIsForgotten) {
+    // The number of a route that was never stored is given to the next new route.
+    store_->fail_commits_if(holds_poison);
+    EXPECT_EQ(refused(poison("first")), "store_full");
+    const CreateResult made = ok(job("second"));
+    EXPECT_TRUE(claim_some("w1", "first").empty()) << "work of another lane";
+    const auto tasks = claim_some("w1", "second");
+    ASSERT_EQ(tasks.size(), 1U);
+    EXPECT_EQ(tasks[0].execution_id(), made.execution_id);
+    // The same when both come in one transaction.
+    const auto results = engine_->run_all(std::vector<CreateExecution>{
+        with(poison("third"), [](auto& op) { op.execution_kind = "x"; }), job("fourth")});
+    EXPECT_EQ(code_of(results[0]), "store_full");
+    EXPECT_EQ(code_of(results[1]), "ok");
+    EXPECT_TRUE(claim_some("w1", "third").empty());
+    EXPECT_EQ(claim_some("w1", "fourth").size(), 1U);
+}
+
+TEST_F(GroupCommit, AWaitingClaimOutlivesTheFailureOfOthers) {
+    store_->fail_commits_if(holds_poison);
+    const auto waiting = [](const std::string& worker) {
+        return with(claim_by(worker, "work"), [](auto& op) { op.max_wait_ms = 60'000; });
+    };
+    SentClaim first(*engine_, waiting("w1"));
+    SentClaim second(*engine_, waiting("w2"));
+    ok(RunScanner{"grant_sweep"});
+    EXPECT_EQ(refused(poison("work")), "store_full");
+    ok(RunScanner{"grant_sweep"});
+    EXPECT_FALSE(first.answered());
+    EXPECT_FALSE(second.answered());
+    // A batch of which one part fails still serves them with the rest, each once.
+    const auto results =
+        engine_->run_all(std::vector<CreateExecution>{job("work"), poison("work"), job("work")});
+    EXPECT_EQ(code_of(results[1]), "store_full");
+    std::set<ExecutionId> taken;
+    for (SentClaim* sent : {&first, &second}) {
+        const auto tasks = sent->tasks();
+        ASSERT_EQ(tasks.size(), 1U);
+        taken.insert(tasks[0].execution_id());
+    }
+    EXPECT_EQ(taken, (std::set<ExecutionId>{results[0]->execution_id, results[2]->execution_id}));
+}
+
+TEST_F(GroupCommit, AWaitingClaimIsNotToldOfATransactionThatFailedBesideIt) {
+    // Time makes work ready and the claim gets it, but the commit fails: it waits on.
+    ok(with(job(), [](auto& op) { op.delay_until = t0 + 10; }));
+    SentClaim sent(*engine_, with(claim_by("w1"), [](auto& op) { op.max_wait_ms = 600'000; }));
+    ok(RunScanner{"grant_sweep"});
+    store_->fail_commits(true);
+    clock_->advance(10);
+    refused(RunScanner{"lease_expiry"});
+    EXPECT_FALSE(sent.answered());
+    store_->fail_commits(false);
+    clock_->advance(2'000);
+    EXPECT_EQ(sent.tasks().size(), 1U);
+}
+
+// --------------------------------------------------------------------------------- time and faults
+
+TEST_F(GroupCommit, ACommandIsNotFailedByDueWorkThatCannotBeWritten) {
+    const ExecutionId cursed =
+        ok(with(job("cursed"), [](auto& op) { op.delay_until = t0 + 10; })).execution_id;
+    const ExecutionId fine =
+        ok(with(job("fine"), [](auto& op) { op.delay_until = t0 + 10; })).execution_id;
+    store_->fail_commits_if([cursed](const core::Snapshot& snapshot) {
+        return std::ranges::any_of(snapshot.cells, [&](const core::ExecutionCell& cell) {
+            return cell.id == cursed && cell.execution.dirty;
+        });
+    });
+    clock_->advance(10);
+    EXPECT_EQ(refused(job("other")), "ok");
+    // One row that cannot be written does not hold up the timers of the others.
+    for (int i = 0; i < 20 && ok(ReadExecutionState{fine}) != PublicState::waiting; ++i) {
+        clock_->advance(1'000);
+        refused(RunScanner{"lease_expiry"});
+    }
+    EXPECT_EQ(ok(ReadExecutionState{fine}), PublicState::waiting);
+    EXPECT_EQ(ok(ReadExecutionState{cursed}), PublicState::delayed);
+    // And when it can be written again, it is.
+    store_->fail_commits(false);
+    for (int i = 0; i < 100 && ok(ReadExecutionState{cursed}) != PublicState::waiting; ++i) {
+        clock_->advance(1'000);
+        refused(RunScanner{"lease_expiry"});
+    }
+    EXPECT_EQ(ok(ReadExecutionState{cursed}), PublicState::waiting);
+}
+
+TEST_F(GroupCommit, AStoreThatKeepsFailingIsNotTriedWithoutPause) {
+    ok(with(job(), [](auto& op) { op.delay_until = t0 + 10; }));
+    store_->fail_commits(true);
+    clock_->advance(10);
+    // Commands that write nothing succeed; between them the writer must not try again and again.
+    for (int i = 0; i < 200; ++i) {
+        EXPECT_EQ(refused(HeartbeatWorker{"acme", "nobody"}), "ok");
+    }
+    EXPECT_LE(store_->failed_commits(), 4U);
+    EXPECT_LE(warnings_->all().size(), 8U);
+}
+
+TEST_F(GroupCommit, ATimerOfNothingDoesNotStopTheOthers) {
+    store_->invent_timer({core::TimerKind::wake, t0 + 1, 987'654});
+    for (int i = 0; i < 20; ++i) {
+        const ExecutionId id =
+            ok(with(job(), [&](auto& op) { op.delay_until = clock_->now() + 100; })).execution_id;
+        // Commands and passes come in between, as they always do.
+        clock_->advance(50);
+        ok(job("other"));
+        clock_->advance(750);
+        ok(job("other"));
+        clock_->advance(1'000);
+        ok(RunScanner{"delayed_promoter"});
+        EXPECT_EQ(ok(ReadExecutionState{id}), PublicState::waiting) << "round " << i;
+    }
+    EXPECT_FALSE(warnings_->all().empty());
+    EXPECT_LE(warnings_->all().size(), 5U) << "told once in a while";
+}
+
+TEST_F(GroupCommit, AfterAFailedSyncNobodyIsToldThatAnythingIsDone) {
+    ok(job());
+    store_->fail_syncs();
+    EXPECT_EQ(refused(job()), "store_io");
+    EXPECT_EQ(refused(job()), "store_io");
+    EXPECT_EQ(refused(claim_by("w1")), "store_io");
+}
+
+// ------------------------------------------------------------------------------- sharing and order
+
+TEST_F(GroupCommit, WhatGathersDuringACommitSharesTheNext) {
+    Answers answers(101);
+    block_writer(answers, 0);
+    const std::uint64_t batches = engine_->stats().batches;
+    for (std::size_t i = 1; i <= 100; ++i) {
+        engine_->call(job(), answers.at(i));
+    }
+    EXPECT_EQ(engine_->stats().queue_depth, 100U);
+    store_->let_go();
+    EXPECT_EQ(answers.all(), std::vector<std::string>(101, "ok"));
+    EXPECT_EQ(engine_->stats().batches, batches + 1);
+    EXPECT_EQ(engine_->stats().queue_depth, 0U);
+}
+
+TEST_F(GroupCommit, ABatchHoldsOnlySoMany) {
+    EngineOptions options;
+    options.batch_commands_max = 10;
+    open(options);
+    Answers answers(101);
+    block_writer(answers, 0);
+    const std::uint64_t batches = engine_->stats().batches;
+    for (std::size_t i = 1; i <= 100; ++i) {
+        engine_->call(job(), answers.at(i));
+    }
+    store_->let_go();
+    EXPECT_EQ(answers.all(), std::vector<std::string>(101, "ok"));
+    EXPECT_EQ(engine_->stats().batches, batches + 10);
+}
+
+TEST_F(GroupCommit, CommandsOfOneCallerRunInTheirOrder) {
+    Answers answers(6);
+    block_writer(answers, 0);
+    const ExecutionId id{0, new_uuid()};
+    const auto made = with(job(), [&](auto& op) { op.execution_id = id; });
+    engine_->call(CancelExecution{LeaseRef(id), "x", "operator_override"}, answers.at(1));
+    engine_->call(made, answers.at(2));
+    engine_->call(ReplayExecution{id}, answers.at(3));
+    engine_->call(CancelExecution{LeaseRef(id), "x", "operator_override"}, answers.at(4));
+    engine_->call(ReplayExecution{id}, answers.at(5));
+    store_->let_go();
+    EXPECT_EQ(answers.all(), (std::vector<std::string>{"ok", "execution_not_found", "ok",
+                                                       "execution_not_terminal", "ok", "ok"}));
+}
+
+TEST_F(GroupCommit, NobodyIsToldBeforeTheCommit) {
+    Answers answers(2);
+    block_writer(answers, 0);
+    engine_->call(job(), answers.at(1));
+    EXPECT_EQ(answers.now(0), "");
+    EXPECT_EQ(answers.now(1), "");
+    EXPECT_TRUE(ok(ListExecutions{0, {}, 10}).executions.empty()) << "nor does a reader see it";
+    store_->let_go();
+    EXPECT_EQ(answers.all(), std::vector<std::string>(2, "ok"));
+    EXPECT_EQ(ok(ListExecutions{0, {}, 10}).executions.size(), 2U);
+}
+
+// ------------------------------------------------------------------------------ overload and stop
+
+TEST_F(GroupCommit, BeyondTheBoundCallersAreTurnedAwayAtOnce) {
+    EngineOptions options;
+    options.queue_commands_max = 4;
+    open(options);
+    Answers answers(8);
+    block_writer(answers, 0);
+    for (std::size_t i = 1; i <= 6; ++i) {
+        engine_->call(job(), answers.at(i));
+    }
+    EXPECT_EQ(answers.now(5), "overloaded") << "while the writer is still blocked";
+    EXPECT_EQ(answers.now(6), "overloaded");
+    EXPECT_EQ(engine_->stats().queue_depth, 4U);
+    store_->let_go();
+    engine_->call(job(), answers.at(7));
+    std::vector<std::string> expected(8, "ok");
+    expected[5] = expected[6] = "overloaded";
+    auto codes = answers.all();
+    if (codes[7] == "overloaded") {
+        codes[7] = refused(job());  // it came before the writer had made room
+    }
+    EXPECT_EQ(codes, expected);
+}
+
+TEST_F(GroupCommit, TheBoundCountsBytesToo) {
+    EngineOptions options;
+    options.queue_bytes_max = 100'000;
+    open(options);
+    Answers answers(4);
+    block_writer(answers, 0);
+    const auto large = with(job(), [](auto& op) { op.input_payload.assign(60'000, 'x'); });
+    engine_->call(large, answers.at(1));
+    engine_->call(large, answers.at(2));
+    engine_->call(job(), answers.at(3));
+    EXPECT_EQ(answers.now(2), "overloaded");
+    store_->let_go();
+    EXPECT_EQ(answers.all(), (std::vector<std::string>{"ok", "ok", "overloaded", "ok"}));
+    EXPECT_EQ(refused(large), "ok") << "what has been taken no longer counts";
+}
+
+TEST_F(GroupCommit, ManyAtOnceAreTakenWholeOrNotAtAll) {
+    EngineOptions options;
+    options.queue_commands_max = 4;
+    open(options);
+    const auto results = engine_->run_all(std::vector<CreateExecution>(5, job()));
+    ASSERT_EQ(results.size(), 5U);
+    for (const auto& result : results) {
+        EXPECT_EQ(code_of(result), "overloaded");
+    }
+    EXPECT_TRUE(ok(ListExecutions{0, {}, 10}).executions.empty());
+}
+
+TEST_F(GroupCommit, StoppingFinishesWhatWasTaken) {
+    Answers answers(11);
+    block_writer(answers, 0);
+    for (std::size_t i = 1; i <= 10; ++i) {
+        engine_->call(job(), answers.at(i));
+    }
+    SentClaim waiting(*engine_,
+                      with(claim_by("w1", "never"), [](auto& op) { op.max_wait_ms = 60'000; }));
+    std::thread stopper([&] { engine_->stop(); });
+    // Callers are turned away from the moment it begins, though the writer is still blocked.
+    std::atomic<bool> turned_away{false};
+    while (!turned_away) {
+        engine_->call(HeartbeatWorker{"acme", "nobody"}, [&](Response response) {
+            turned_away = turned_away || code_of(response) == "shutting_down";
+        });
+        std::this_thread::yield();
+    }
+    store_->let_go();
+    stopper.join();
+    EXPECT_EQ(answers.all(), std::vector<std::string>(11, "ok"));
+    EXPECT_TRUE(waiting.tasks().empty());
+}
+
+TEST_F(GroupCommit, AStoppedEngineSaysSo) {
+    const ExecutionId id = ok(job()).execution_id;
+    engine_->stop();
+    engine_->stop();
+    EXPECT_EQ(refused(job()), "shutting_down");
+    EXPECT_EQ(refused(claim_by("w1")), "shutting_down");
+    EXPECT_EQ(refused(RunScanner{"lease_expiry"}), "shutting_down");
+    EXPECT_EQ(refused(ReadExecutionState{id}), "shutting_down");
+    Answers answers(2);
+    engine_->call(ReadExecutionState{id}, answers.at(0));
+    engine_->call(job(), answers.at(1));
+    EXPECT_EQ(answers.all(), std::vector<std::string>(2, "shutting_down"));
+    for (const auto& result : engine_->run_all(std::vector<CreateExecution>(3, job()))) {
+        EXPECT_EQ(code_of(result), "shutting_down");
+    }
+}
+
+TEST_F(GroupCommit, EveryCallbackIsCalledExactlyOnceWhateverHappens) {
+    EngineOptions options;
+    options.queue_commands_max = 64;
+    open(options);
+    std::atomic<int> countdown{0};
+    store_->fail_commits_if([&](const core::Snapshot&) { return ++countdown % 5 == 0; });
+    constexpr std::size_t threads = 8;
+    constexpr std::size_t each = 200;
+    Answers answers(threads * each);
+    std::vector<std::thread> callers;
+    std::atomic<std::size_t> sent{0};
+    for (std::size_t t = 0; t < threads; ++t) {
+        callers.emplace_back([&, t] {
+            for (std::size_t i = 0; i < each; ++i) {
+                const std::size_t n = t * each + i;
+                switch (n % 6) {
+                    case 0: engine_->call(job(), answers.at(n)); break;
+                    case 1:
+                        engine_->call(with(job(), [](auto& op) { op.ns = ""; }), answers.at(n));
+                        break;
+                    case 2: engine_->call(claim_by("w1"), answers.at(n)); break;
+                    case 3:
+                        engine_->call(
+                            with(claim_by("w2", "none"), [](auto& op) { op.max_wait_ms = 60'000; }),
+                            answers.at(n));
+                        break;
+                    case 4: engine_->call(ListLanes{}, answers.at(n)); break;
+                    default: engine_->call(ReplayExecution{ExecutionId{}}, answers.at(n)); break;
+                }
+                ++sent;
+            }
+        });
+    }
+    while (sent < threads * each / 2) {
+        std::this_thread::yield();
+    }
+    engine_->stop();
+    for (std::thread& caller : callers) {
+        caller.join();
+    }
+    answers.all();
+    engine_.reset();
+    EXPECT_EQ(answers.calls(), std::vector<int>(threads * each, 1));
+}
+
+// -------------------------------------------------------------------------------- sixteen threads
+
+class Hammer : public testing::TestWithParam<Backend> {};
+INSTANTIATE_TEST_SUITE_P(Engines, Hammer, testing::ValuesIn(engine_backends()), backend_name);
+
+TEST_P(Hammer, SixteenThreadsClaimAndCompleteEveryExecutionOnce) {
+    constexpr int threads = 16;
+    constexpr int jobs = 800;
+    const TempDir folder;
+    auto rig = GetParam().open(folder.path(), {}, std::make_shared<ManualClock>(t0));
+    ASSERT_TRUE(rig) << rig.error().message();
+    Engine& engine = *rig->engine;
+    std::atomic<int> created{0};
+    std::atomic<int> completed{0};
+    std::mutex mutex;
+    std::vector<std::pair<ExecutionId, std::uint64_t>> leases;  // guarded by mutex
+    std::vector<std::thread> workers;
+    for (int t = 0; t < threads; ++t) {
+        workers.emplace_back([&, t] {
+            const auto op = with(claim_by("w" + std::to_string(t)),
+                                 [&](auto& claim) { claim.max_tasks = 1 + t % 4; });
+            std::uint64_t turn = static_cast<std::uint64_t>(t);
+            while (completed < jobs) {
+                if (created.fetch_add(1) < jobs) {
+                    ASSERT_TRUE(engine.run(job()));
+                }
+                const auto claimed = engine.run(op);
+                ASSERT_TRUE(claimed) << code_of(claimed);
+                for (const Task& task : claimed->tasks) {
+                    {
+                        const std::lock_guard lock(mutex);
+                        leases.emplace_back(task.execution_id(), task.handle.lease_epoch);
+                    }
+                    if (++turn % 7 == 0) {
+                        ASSERT_TRUE(engine.run(Release{task.handle}));
+                        continue;
+                    }
+                    const std::string result = task.execution_id().to_string();
+                    ASSERT_TRUE(
+                        engine.run(Complete{task.handle, result, {}, Source::lease_holder}));
+                    ++completed;
+                }
+            }
+        });
+    }
+    for (std::thread& worker : workers) {
+        worker.join();
+    }
+    EXPECT_EQ(completed, jobs);
+    const std::set distinct(leases.begin(), leases.end());
+    EXPECT_EQ(distinct.size(), leases.size()) << "a lease was handed out twice";
+    SearchExecutions search;
+    search.state = PublicState::completed;
+    search.limit = 1'000;
+    const auto found = engine.run(search);
+    ASSERT_TRUE(found);
+    ASSERT_EQ(found->items.size(), static_cast<std::size_t>(jobs));
+    for (const ExecutionInfo& item : found->items) {
+        EXPECT_EQ((*engine.run(GetExecutionResult{item.execution_id}))->payload,
+                  item.execution_id.to_string());
+    }
+    EXPECT_TRUE(engine.run(claim_by("late"))->tasks.empty());
+}
+
+TEST_P(Hammer, WaitingWorkersShareEverythingThatComes) {
+    constexpr int threads = 16;
+    constexpr int jobs = 400;
+    const TempDir folder;
+    auto rig = GetParam().open(folder.path(), {}, std::make_shared<ManualClock>(t0));
+    ASSERT_TRUE(rig) << rig.error().message();
+    Engine& engine = *rig->engine;
+    std::mutex mutex;
+    std::set<ExecutionId> seen;  // guarded by mutex
+    std::atomic<int> count{0};
+    std::vector<std::thread> workers;
+    for (int t = 0; t < threads; ++t) {
+        workers.emplace_back([&, t] {
+            const auto op = with(claim_by("w" + std::to_string(t)),
+                                 [](auto& claim) { claim.max_wait_ms = 600'000; });
+            for (;;) {
+                const auto claimed = engine.run(op);
+                if (!claimed || claimed->tasks.empty()) {
+                    return;  // stopped
+                }
+                const std::lock_guard lock(mutex);
+                seen.insert(claimed->tasks[0].execution_id());
+                ++count;
+            }
+        });
+    }
+    for (int i = 0; i < jobs; i += 20) {
+        for (const auto& result : engine.run_all(std::vector<CreateExecution>(20, job()))) {
+            ASSERT_TRUE(result);
+        }
+    }
+    while (count < jobs) {
+        std::this_thread::yield();
+    }
+    engine.stop();
+    for (std::thread& worker : workers) {
+        worker.join();
+    }
+    EXPECT_EQ(count, jobs);
+    EXPECT_EQ(seen.size(), static_cast<std::size_t>(jobs));
+}
+
+}  // namespace ff::engine::test

@@ -1,0 +1,146 @@
+// Every statement of the product prepares, and those of the hot paths use the index they are for.
+#include "store/catalogue.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "store/sqlite_store.h"
+
+namespace ff::store::test {
+namespace {
+
+std::unique_ptr<SqliteDb> fresh_database() {
+    auto db = SqliteDb::open(":memory:", OpenMode::write, 0);
+    EXPECT_TRUE(db);
+    EXPECT_TRUE(migrate_sqlite(**db));
+    return std::move(*db);
+}
+
+/// The lines of EXPLAIN QUERY PLAN, joined.
+std::string plan(SqliteDb& db, const std::string& text) {
+    auto statement = db.prepare("EXPLAIN QUERY PLAN " + text);
+    EXPECT_TRUE(statement) << text << ": " << statement.error().message();
+    std::string out;
+    while (statement && statement->step().value_or(false)) {
+        statement->skip();
+        statement->skip();
+        statement->skip();
+        out += std::string(statement->bytes()) + "; ";
+    }
+    return out;
+}
+
+TEST(Catalogue, every_text_prepares) {
+    auto db = fresh_database();
+    for (const std::string& text : sql::all_texts()) {
+        const auto statement = db->prepare(text);
+        EXPECT_TRUE(statement) << text << ": " << statement.error().message();
+    }
+}
+
+TEST(Catalogue, no_text_is_listed_twice_or_uses_what_one_database_lacks) {
+    std::set<std::string> seen;
+    for (const std::string& text : sql::all_texts()) {
+        EXPECT_TRUE(seen.insert(text).second) << text;
+        EXPECT_EQ(text.find('?'), std::string::npos) << text;
+        EXPECT_EQ(text.find("::"), std::string::npos) << text;
+        EXPECT_EQ(text.find(" LIKE "), std::string::npos) << text;
+        EXPECT_EQ(text.find("now("), std::string::npos) << text;
+    }
+}
+
+TEST(Catalogue, statements_find_their_rows_through_an_index_in_order) {
+    struct Case {
+        const char* name;
+        const std::string& text;
+        const char* uses;
+    };
+    const std::vector<Case> cases{
+        {"claim head", sql::ready_head,
+         "SEARCH ff_ready USING PRIMARY KEY (route=? AND (rank,eid)>(?,?))"},
+        {"due scan", sql::timers_due, "SEARCH ff_timer USING PRIMARY KEY (kind=? AND due_at<?)"},
+        {"next due", sql::timer_next, "SEARCH ff_timer USING PRIMARY KEY (kind=? AND due_at>?)"},
+        {"id lookup", sql::execution_by_id,
+         "SEARCH ff_exec_core USING INDEX sqlite_autoindex_ff_exec_core_1 (id=?)"},
+        {"number lookup", sql::execution_by_eid,
+         "SEARCH ff_exec_core USING INTEGER PRIMARY KEY (rowid=?)"},
+        {"input", sql::input_by_eid, "SEARCH ff_exec_input USING INTEGER PRIMARY KEY (rowid=?)"},
+        {"attempt", sql::attempt_by_key,
+         "SEARCH ff_attempt USING PRIMARY KEY (eid=? AND attempt_index=?)"},
+        {"attempts", sql::attempts_of, "SEARCH ff_attempt USING PRIMARY KEY (eid=?)"},
+        {"grant", sql::grant_by_eid, "SEARCH ff_claim_grant USING INTEGER PRIMARY KEY (rowid=?)"},
+        {"idempotency", sql::idempotency_by_key,
+         "SEARCH ff_idempotency USING PRIMARY KEY (namespace=? AND idempotency_key=?)"},
+        {"worker", sql::worker_by_key,
+         "SEARCH ff_worker_registry USING PRIMARY KEY (namespace=? AND worker_instance_id=?)"},
+        {"route list", sql::newest_of_route,
+         "SEARCH ff_exec_core USING INDEX ff_exec_core_by_route (route=? AND eid<?)"},
+        {"tag list", sql::newest_with_tag,
+         "SEARCH s USING PRIMARY KEY (tag_key=? AND tag_value=? AND eid<?); "
+         "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)"},
+        {"bucket list", sql::newest_in_bucket,
+         "SEARCH s USING PRIMARY KEY (bucket=? AND eid<?); "
+         "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)"},
+        {"bucket scan", sql::bucket_after,
+         "SEARCH ff_listed USING PRIMARY KEY (bucket=? AND eid>?)"},
+        {"partition list", sql::ids_of_partition,
+         "SEARCH ff_exec_core USING COVERING INDEX sqlite_autoindex_ff_exec_core_1"
+         " (id>? AND id<?)"},
+        {"newest", sql::newest, "SEARCH ff_exec_core USING INTEGER PRIMARY KEY (rowid<?)"},
+        {"all executions", sql::executions_after,
+         "SEARCH ff_exec_core USING INTEGER PRIMARY KEY (rowid>?)"},
+        {"leases due", sql::leased_due,
+         "SEARCH s USING PRIMARY KEY (kind=? AND due_at<?); "
+         "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)"},
+        {"lanes", sql::lanes_after, "SEARCH ff_lane_registry USING PRIMARY KEY (lane_id>?)"},
+        {"workers", sql::workers_after, "SEARCH ff_worker_registry USING PRIMARY KEY"},
+        {"workers of a namespace", sql::workers_of_namespace_after,
+         "SEARCH ff_worker_registry USING PRIMARY KEY (namespace=? AND worker_instance_id>?)"},
+        {"queue position", sql::ready_before,
+         "SEARCH ff_ready USING PRIMARY KEY (route=? AND (rank,eid)<(?,?))"},
+        {"event", sql::event_by_id, "SEARCH ff_exec_event USING INTEGER PRIMARY KEY (rowid=?)"},
+        {"events", sql::events_after, "SEARCH ff_exec_event USING INTEGER PRIMARY KEY (rowid>?)"},
+        {"log events", sql::log_events_after,
+         "SEARCH ff_log_event USING INTEGER PRIMARY KEY (rowid>?)"},
+        {"log of an execution", sql::log_events_of,
+         "SEARCH ff_log_event USING INDEX ff_log_event_by_execution (eid=?)"},
+        {"grant sweep", sql::grants_sweep, "USING COVERING INDEX ff_claim_grant_by_expiry"},
+        {"key sweep", sql::idempotency_sweep, "USING COVERING INDEX ff_idempotency_by_expiry"},
+        {"ready delete", sql::ready_delete,
+         "SEARCH ff_ready USING PRIMARY KEY (route=? AND rank=? AND eid=?)"},
+        {"timer delete", sql::timer_delete,
+         "SEARCH ff_timer USING PRIMARY KEY (kind=? AND due_at=? AND eid=?)"},
+        {"tag delete", sql::tag_delete,
+         "SEARCH ff_exec_tag USING PRIMARY KEY (tag_key=? AND tag_value=? AND eid=?)"},
+    };
+    auto db = fresh_database();
+    for (const Case& c : cases) {
+        const std::string steps = plan(*db, c.text);
+        EXPECT_NE(steps.find(c.uses), std::string::npos) << c.name << ": " << steps;
+        EXPECT_EQ(steps.find("TEMP B-TREE"), std::string::npos) << c.name << ": " << steps;
+        EXPECT_EQ(steps.find("SCAN ff_"), std::string::npos) << c.name << ": " << steps;
+    }
+}
+
+TEST(Catalogue, a_sort_is_made_only_where_the_rows_are_as_few_as_leases) {
+    auto db = fresh_database();
+    for (const std::string& text : sql::all_texts()) {
+        const bool sorts = plan(*db, text).find("TEMP B-TREE") != std::string::npos;
+        const bool may = text == sql::newest_leased || text == sql::leased_by_instance;
+        EXPECT_TRUE(!sorts || may) << text << ": " << plan(*db, text);
+    }
+}
+
+TEST(Catalogue, updates_and_deletes_by_key_use_the_key) {
+    auto db = fresh_database();
+    EXPECT_EQ(plan(*db, update_text<core::Execution>(all_columns<core::Execution>() & ~1U)),
+              "SEARCH ff_exec_core USING INTEGER PRIMARY KEY (rowid=?); ");
+    EXPECT_EQ(plan(*db, delete_text<core::WorkerRow>()),
+              "SEARCH ff_worker_registry USING PRIMARY KEY (namespace=? AND"
+              " worker_instance_id=?); ");
+}
+
+}  // namespace
+}  // namespace ff::store::test

@@ -223,6 +223,7 @@ ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,
         commands[0].ticket = ticket;
     }
     Batch::Run run = batch_.run(std::move(commands), now, due_max);
+    waiting_ = batch_.claims().waiting();  // before anybody hears of this batch
     if (run.failure) {
         const ScannerResult failed{0, 1, {}};
         const bool own = alone && run.due_taken == 0 && run.outcomes.size() == 1 &&

@@ -18,11 +18,15 @@ namespace {
 
 /// Five significant digits: more would be noise.
 json::Value as_number(double value) {
-    if (value == 0) {
-        return 0;
+    const int magnitude = value == 0 ? 0 : static_cast<int>(std::floor(std::log10(value)));
+    const double step = std::pow(10, magnitude - 4);
+    std::string text =
+        fmt::format("{:.{}f}", std::round(value / step) * step, std::max(0, 4 - magnitude));
+    if (text.find('.') != std::string::npos) {
+        text.erase(text.find_last_not_of('0') + 1);
+        text.erase(text.find_last_not_of('.') + 1);
     }
-    const double step = std::pow(10, std::floor(std::log10(std::abs(value))) - 4);
-    return json::Value(json::Number{fmt::format("{:.5g}", std::round(value / step) * step)});
+    return json::Value(json::Number{std::move(text)});
 }
 
 json::Value as_number(const std::optional<double>& value) {

@@ -30,7 +30,7 @@ class LifecycleBench {
         : options_(options),
           folder_(std::move(folder)),
           figures_(figures),
-          backlog_(options.backlog.value_or(options.quick ? 1'000 : 20'000)),
+          backlog_(options.backlog.value_or(options.quick ? 500 : 20'000)),
           ceiling_seconds_(options.quick ? 0.05 : 0.5) {}
 
     Result<void> run() {
@@ -127,7 +127,7 @@ class LifecycleBench {
     }
 
     Result<void> each_alone() {
-        const std::size_t count = options_.quick ? 200 : 3'000;
+        const std::size_t count = options_.quick ? 50 : 3'000;
         FF_TRY(const auto bench, open("alone"));
         std::vector<Handle> handles;
         FF_TRY_VOID(alone("create", *bench, count, [&](std::size_t) { return bench->create(); }));
@@ -322,7 +322,7 @@ class LifecycleBench {
     };
 
     Result<void> pick_up() {
-        const std::size_t samples = options_.quick ? 100 : 2'000;
+        const std::size_t samples = options_.quick ? 40 : 2'000;
         FF_TRY(const auto bench, open("pickup"));
         figures_.progress("lifecycle.pickup");
         FF_TRY(const double before, fsync_ms());

@@ -156,6 +156,12 @@ void Snapshot::apply(Changes changes) {
     }
     for (auto& row : changes.put_executions) {
         ExecutionCell& target = cell(row.id);
+        if (!target.execution.current) {
+            // New, perhaps in place of one this batch deletes: no grant and no attempt is its own.
+            target.grant = {};
+            target.grant.load(std::nullopt);
+            target.attempts.clear();
+        }
         target.execution.put(std::move(row));
         index_by_eid(target);
     }
@@ -194,6 +200,21 @@ void Snapshot::apply(Changes changes) {
     std::ranges::move(changes.log_events, std::back_inserter(log_events));
 }
 
+namespace {
+
+/// Emptying a hash table costs its buckets, not its entries: one that a big batch has blown up is
+/// given back rather than swept after every small one.
+template <class Map>
+void empty(Map& map) {
+    if (map.bucket_count() > 8 * (map.size() + 16)) {
+        map = Map();
+    } else {
+        map.clear();
+    }
+}
+
+}  // namespace
+
 void Snapshot::clear() {
     cells.clear();
     lanes.clear();
@@ -202,8 +223,8 @@ void Snapshot::clear() {
     workers.clear();
     events.clear();
     log_events.clear();
-    by_id_.clear();
-    by_eid_.clear();
+    empty(by_id_);
+    empty(by_eid_);
     leased_by_.clear();
 }
 

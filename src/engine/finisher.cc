@@ -1,5 +1,7 @@
 #include "engine/finisher.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -45,6 +47,7 @@ bool Finisher::broken() {
 }
 
 void Finisher::run() {
+    pthread_setname_np(pthread_self(), "ff-finisher");
     std::vector<Outcome> outcomes;
     std::unique_lock lock(mutex_);
     for (;;) {

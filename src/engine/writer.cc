@@ -1,5 +1,7 @@
 #include "engine/writer.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 #include <deque>
@@ -163,6 +165,7 @@ std::vector<Pending> Writer::take(bool& stopping) {
 }
 
 void Writer::run() {
+    pthread_setname_np(pthread_self(), "ff-writer");
     if (auto ok = batch_.refresh_next_due(); !ok) {
         warn_("reading due times: " + ok.error().message());
     }

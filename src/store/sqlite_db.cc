@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "store/log_vfs.h"
 
 namespace ff::store {
 
@@ -162,9 +163,10 @@ Result<std::unique_ptr<SqliteDb>> SqliteDb::open(const std::string& location, Op
     configure_once();
     sqlite3* db = nullptr;
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE;
-    flags |= mode == OpenMode::write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-                                     : SQLITE_OPEN_READONLY;
-    const int code = sqlite3_open_v2(location.c_str(), &db, flags, nullptr);
+    flags |= mode == OpenMode::read_only ? SQLITE_OPEN_READONLY
+                                         : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    const char* vfs = mode == OpenMode::write_at_once ? log_vfs_name() : nullptr;
+    const int code = sqlite3_open_v2(location.c_str(), &db, flags, vfs);
     if (code != SQLITE_OK) {
         Error error = sqlite_error(db, code, "opening " + location);
         sqlite3_close_v2(db);

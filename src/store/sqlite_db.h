@@ -64,8 +64,9 @@ class Statement {
     std::string corrupt_;
 };
 
-/// How a connection is opened.
-enum class OpenMode : std::uint8_t { write, read_only };
+/// How a connection is opened. `write_at_once` writes each commit to the log in one piece; see
+/// log_vfs.h.
+enum class OpenMode : std::uint8_t { write, write_at_once, read_only };
 
 class SqliteDb {
   public:

@@ -217,7 +217,7 @@ Result<void> SqliteStore::open_file(const Location& location, const EngineOption
     // The file's one name, as SQLite has it too: a link to a store is that store, with its lock.
     path_ = canonical_path(location.target);
     FF_TRY(lock_, FileLock::take(path_));
-    auto db = SqliteDb::open(path_, OpenMode::write, options.busy_timeout_ms);
+    auto db = SqliteDb::open(path_, OpenMode::write_at_once, options.busy_timeout_ms);
     if (!db) {
         return ff::fail(ErrorCode::store_open_failed, std::move(db).error().detail);
     }

@@ -220,12 +220,13 @@ void World::commit(core::Snapshot& view, Steps steps) {
         routes_ = std::move(grown);
     }
     keep_dirty(records.lanes, view.lanes);
-    keep_dirty(records.idempotency, view.idempotency_entries);
     keep_dirty(records.workers, view.workers);
     for (core::ExecutionCell& cell : view.cells) {
-        if (cell.deleted) {
+        if (cell.deleted && cell.execution.stored) {
             erase(*cell.execution.stored);
-        } else {
+            cell.execution.stored.reset();  // what may stand there now is another, and new
+        }
+        if (cell.execution.current) {
             keep(cell);
         }
         if (cell.execution.dirty && cell.execution.current) {
@@ -235,6 +236,7 @@ void World::commit(core::Snapshot& view, Steps steps) {
             }
         }
     }
+    keep_dirty(records.idempotency, view.idempotency_entries);
     std::ranges::copy(view.events, std::back_inserter(records.events));
     std::ranges::copy(view.log_events, std::back_inserter(records.log_events));
 }

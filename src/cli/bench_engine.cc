@@ -25,6 +25,16 @@ CreateExecution create_op(std::size_t kind) {
     return op;
 }
 
+Claim claim_op(std::uint32_t tasks, std::size_t worker) {
+    Claim op;
+    op.lanes = {bench_lane};
+    op.worker_id = "bench";
+    op.worker_instance_id = fmt::format("bench-{}", worker);
+    op.lease_ttl_ms = bench_lease_ms;
+    op.max_tasks = tasks;
+    return op;
+}
+
 Complete complete_op(const Handle& handle) {
     Complete op;
     op.lease = handle;
@@ -80,13 +90,7 @@ Result<void> BenchEngine::create() {
 
 Result<bool> BenchEngine::claim(std::vector<Handle>& handles, std::uint32_t tasks,
                                 std::size_t worker) {
-    Claim op;
-    op.lanes = {bench_lane};
-    op.worker_id = "bench";
-    op.worker_instance_id = fmt::format("bench-{}", worker);
-    op.lease_ttl_ms = bench_lease_ms;
-    op.max_tasks = tasks;
-    FF_TRY(ClaimResult claimed, engine_->run(std::move(op)));
+    FF_TRY(ClaimResult claimed, engine_->run(claim_op(tasks, worker)));
     for (Task& task : claimed.tasks) {
         if (task.input_payload.size() != bench_payload_bytes) {
             return ff::fail(ErrorCode::internal, "a claim gave another payload than was created");
@@ -104,6 +108,62 @@ Result<void> BenchEngine::renew(const Handle& handle) {
 Result<void> BenchEngine::complete(const Handle& handle) {
     FF_TRY_VOID(engine_->run(complete_op(handle)));
     return {};
+}
+
+namespace {
+
+/// One worker of drain_by_callbacks(). Its callbacks come one after another.
+struct CallbackWorker {
+    Engine& engine;
+    std::size_t number;
+    std::latch& at_end;
+    std::uint64_t done = 0;
+    std::optional<Error> error;
+
+    void claim() {
+        engine.async(claim_op(1, number), [this](Result<ClaimResult> claimed) {
+            if (!claimed) {
+                return end(std::move(claimed).error());
+            }
+            claimed->tasks.empty() ? at_end.count_down() : complete(claimed->tasks[0].handle);
+        });
+    }
+    void complete(const Handle& handle) {
+        engine.async(complete_op(handle), [this](auto completed) {
+            if (!completed) {
+                return end(std::move(completed).error());
+            }
+            done += 1;
+            claim();
+        });
+    }
+    void end(Error why) {
+        error = std::move(why);
+        at_end.count_down();
+    }
+};
+
+}  // namespace
+
+Result<std::uint64_t> BenchEngine::drain_by_callbacks(std::size_t workers) {
+    std::latch at_end(static_cast<std::ptrdiff_t>(workers));
+    std::vector<CallbackWorker> crew;
+    crew.reserve(workers);
+    for (std::size_t i = 0; i < workers; ++i) {
+        crew.push_back({*engine_, i, at_end, 0, {}});
+    }
+    for (CallbackWorker& worker : crew) {
+        worker.claim();
+    }
+    at_end.wait();
+    std::uint64_t done = 0;
+    for (CallbackWorker& worker : crew) {
+        if (worker.error) {
+            return std::unexpected(std::move(*worker.error));
+        }
+        done += worker.done;
+    }
+    return done;
 }
 
 Result<void> BenchEngine::create_many(std::size_t count, std::size_t routes) {

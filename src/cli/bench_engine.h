@@ -41,6 +41,10 @@ class BenchEngine {
     Result<void> renew(const Handle& handle);
     Result<void> complete(const Handle& handle);
 
+    /// So many workers that never block: the answer to each claim sends the complete, and its
+    /// answer the next claim, until nothing is left. How many executions they completed.
+    Result<std::uint64_t> drain_by_callbacks(std::size_t workers);
+
     // Many at once.
     /// `routes` different kinds take turns.
     Result<void> create_many(std::size_t count, std::size_t routes = 1);

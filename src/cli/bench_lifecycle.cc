@@ -221,18 +221,37 @@ class LifecycleBench {
             }
             return {};
         }));
+        return rate_of_all(done, seconds);
+    }
+
+    Result<double> drain_by_callbacks(BenchEngine& bench, std::size_t workers) {
+        const auto begun = SteadyClock::now();
+        FF_TRY(const std::uint64_t done, bench.drain_by_callbacks(workers));
+        return rate_of_all(done,
+                           std::chrono::duration<double>(SteadyClock::now() - begun).count());
+    }
+
+    Result<double> rate_of_all(std::uint64_t done, double seconds) const {
         if (done != backlog_) {
-            return ff::fail(ErrorCode::internal, fmt::format("{} of {} executions were completed",
-                                                             done.load(), backlog_));
+            return ff::fail(ErrorCode::internal,
+                            fmt::format("{} of {} executions were completed", done, backlog_));
         }
         return static_cast<double>(backlog_) / seconds;
     }
 
+    /// Workers that are threads and wait for each answer, and workers that are callbacks.
     Result<void> claim_complete(std::size_t workers) {
         const std::string name = fmt::format("claim_complete_{}", workers);
-        FF_TRY(const auto bench, open(name));
+        {
+            FF_TRY(const auto bench, open(name));
+            FF_TRY_VOID(bench->fill_waiting(backlog_));
+            FF_TRY_VOID(rate(name, *bench, Transitions::two,
+                             [&] { return drain(*bench, workers, 1); }));
+        }
+        FF_TRY(const auto bench, open(name + "_callbacks"));
         FF_TRY_VOID(bench->fill_waiting(backlog_));
-        return rate(name, *bench, Transitions::two, [&] { return drain(*bench, workers, 1); });
+        return rate(name + "_callbacks", *bench, Transitions::two,
+                    [&] { return drain_by_callbacks(*bench, workers); });
     }
 
     Result<void> claim_complete_batch() {

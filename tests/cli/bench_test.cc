@@ -50,6 +50,7 @@ const std::vector<std::string> lifecycle_names{
     "lifecycle.create_16",
     "lifecycle.create_bulk",
     "lifecycle.claim_complete_16",
+    "lifecycle.claim_complete_16_callbacks",
     "lifecycle.claim_complete_64",
     "lifecycle.claim_complete_batch",
     "lifecycle.pickup_p50",

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,8 @@ struct EngineOptions {
     DurationMs retention_ms = 86'400'000;           ///< how long finished executions stay readable
     DurationMs reclaim_grace_ms = 0;                ///< pause before a lost lease may be taken over
     DurationMs event_retention_ms = 7 * 86'400'000LL;
+    /// How often a periodic pass runs, by its name; 0 turns it off, others are at least 100 ms.
+    std::map<std::string, DurationMs> scanner_periods_ms;
     std::vector<std::string> lanes;                 ///< registered at open
     bool background = true;                         ///< timers and sweeps run in this process
     std::shared_ptr<Clock> clock;                   ///< the system clock when absent

@@ -13,6 +13,7 @@
 #include <ff/engine.h>
 
 #include "engine/embedded_engine.h"
+#include "engine/scanners.h"
 #include "store/location.h"
 #include "store/memory_store.h"
 #include "store/sqlite_store.h"
@@ -43,7 +44,7 @@ bool same_tuning(const EngineOptions& a, const EngineOptions& b) {
         return std::tie(o.pool_size, o.synchronous, o.busy_timeout_ms, o.cache_mib,
                         o.flow_partitions, o.queue_commands_max, o.queue_bytes_max,
                         o.waiting_claims_max, o.batch_commands_max, o.retention_ms,
-                        o.reclaim_grace_ms, o.event_retention_ms, o.lanes, o.background, o.clock,
+                        o.reclaim_grace_ms, o.event_retention_ms, o.scanner_periods_ms, o.lanes, o.background, o.clock,
                         o.ids);
     };
     return tuning(a) == tuning(b);
@@ -78,6 +79,7 @@ Result<std::shared_ptr<Engine>> Engine::open(const std::string& store,
     if (options.pool_size < 1) {
         return ff::fail(ErrorCode::invalid_config, "pool_size must be at least 1");
     }
+    FF_TRY_VOID(engine::check_scanner_periods(options));
     FF_TRY(const store::Location location, store::parse_location(store));
     if (location.identity.empty()) {
         FF_TRY(auto own, open_store(location, options));

@@ -11,6 +11,8 @@ namespace ff::engine {
 
 namespace {
 
+/// The shortest period a pass may be given.
+constexpr DurationMs period_min_ms = 100;
 constexpr std::size_t sweep_max = 1'000;
 constexpr std::size_t unblock_page_max = 100;
 constexpr std::size_t unblock_pages_at_once = 10;
@@ -35,26 +37,65 @@ Scanners::Scanners(Batch& batch, const core::Settings& settings, const EngineOpt
       handle_due_(std::move(handle_due)),
       reconciler_at_(newest_eid),
       unblock_at_(blocked_buckets.size()) {
-    const auto add = [&](std::string name, DurationMs period_ms, Pass pass) {
-        scanners_.push_back({std::move(name), period_ms, pass, now + period_ms});
+    for (const Kind& kind : kinds()) {
+        Scanner scanner{kind, std::nullopt};
+        if (auto own = options.scanner_periods_ms.find(std::string(kind.name));
+            own != options.scanner_periods_ms.end()) {
+            scanner.period_ms = own->second;
+        }
+        if (scanner.period_ms > 0) {
+            scanner.next_at = now + scanner.period_ms;
+        }
+        scanners_.push_back(scanner);
+    }
+}
+
+const std::vector<Scanners::Kind>& Scanners::kinds() {
+    static const std::vector<Kind> all{
+        // One index of due times serves all five: each name runs the same pass.
+        {"lease_expiry", 1'500, &Scanners::due_pass},
+        {"delayed_promoter", 750, &Scanners::due_pass},
+        {"attempt_timeout", 2'000, &Scanners::due_pass},
+        {"execution_deadline", 5'000, &Scanners::due_pass},
+        {"retention_trimmer", 60'000, &Scanners::due_pass},
+        {"index_reconciler", 45'000, &Scanners::index_reconciler},
+        {"unblock", 5'000, &Scanners::unblock},
+        {"worker_ttl_sweep", 30'000, &Scanners::worker_ttl_sweep},
+        {"grant_sweep", 5'000, &Scanners::grant_sweep},
+        {"idempotency_sweep", 60'000, &Scanners::idempotency_sweep},
+        {"event_trimmer", 60'000, &Scanners::event_trimmer},
     };
-    // One index of due times serves all five: each name runs the same pass.
-    add("lease_expiry", 1'500, &Scanners::due_pass);
-    add("delayed_promoter", 750, &Scanners::due_pass);
-    add("attempt_timeout", 2'000, &Scanners::due_pass);
-    add("execution_deadline", 5'000, &Scanners::due_pass);
-    add("retention_trimmer", 60'000, &Scanners::due_pass);
-    add("index_reconciler", 45'000, &Scanners::index_reconciler);
-    add("unblock", 5'000, &Scanners::unblock);
-    add("worker_ttl_sweep", 30'000, &Scanners::worker_ttl_sweep);
-    add("grant_sweep", 5'000, &Scanners::grant_sweep);
-    add("idempotency_sweep", 60'000, &Scanners::idempotency_sweep);
-    add("event_trimmer", 60'000, &Scanners::event_trimmer);
+    return all;
+}
+
+std::string Scanners::known_names() {
+    std::string known;
+    for (const Kind& kind : kinds()) {
+        known += (known.empty() ? "" : ", ") + std::string(kind.name);
+    }
+    return known;
+}
+
+Result<void> check_scanner_periods(const EngineOptions& options) {
+    for (const auto& [name, period_ms] : options.scanner_periods_ms) {
+        if (std::ranges::find(Scanners::kinds(), name, &Scanners::Kind::name) ==
+            Scanners::kinds().end()) {
+            return ff::fail(ErrorCode::invalid_config, "scanner_periods_ms: no pass named " + name +
+                                                           "; there are " +
+                                                           Scanners::known_names());
+        }
+        if (period_ms != 0 && period_ms < period_min_ms) {
+            return ff::fail(ErrorCode::invalid_config,
+                            "scanner_periods_ms: the period of " + name +
+                                " must be 0, which turns it off, or at least 100 ms");
+        }
+    }
+    return {};
 }
 
 void Scanners::run_due(TimestampMs now) {
     for (Scanner& scanner : scanners_) {
-        if (scanner.next_at > now) {
+        if (!scanner.next_at || *scanner.next_at > now) {
             continue;
         }
         auto result = (this->*scanner.pass)(now);
@@ -66,12 +107,8 @@ void Scanners::run_due(TimestampMs now) {
 Result<ScannerResult> Scanners::run(const std::string& name, TimestampMs now) {
     auto it = std::ranges::find(scanners_, name, &Scanner::name);
     if (it == scanners_.end()) {
-        std::string known;
-        for (const std::string& other : names()) {
-            known += (known.empty() ? "" : ", ") + other;
-        }
         return ff::fail(ErrorCode::invalid_input,
-                        "scanner: no pass named " + name + "; there are " + known);
+                        "scanner: no pass named " + name + "; there are " + known_names());
     }
     return (this->*it->pass)(now);
 }
@@ -79,17 +116,11 @@ Result<ScannerResult> Scanners::run(const std::string& name, TimestampMs now) {
 std::optional<TimestampMs> Scanners::next_at() const {
     std::optional<TimestampMs> at;
     for (const Scanner& scanner : scanners_) {
-        at = at ? std::min(*at, scanner.next_at) : scanner.next_at;
+        if (scanner.next_at) {
+            at = at ? std::min(*at, *scanner.next_at) : *scanner.next_at;
+        }
     }
     return at;
-}
-
-std::vector<std::string> Scanners::names() const {
-    std::vector<std::string> out;
-    for (const Scanner& scanner : scanners_) {
-        out.push_back(scanner.name);
-    }
-    return out;
 }
 
 Result<ScannerResult> Scanners::due_pass(TimestampMs now) {

@@ -15,6 +15,9 @@
 
 namespace ff::engine {
 
+/// `invalid_config` for a period of a pass that does not exist or that is too short.
+Result<void> check_scanner_periods(const EngineOptions& options);
+
 class Scanners {
   public:
     /// Handles everything due at a moment and gives the answers that come of it.
@@ -30,17 +33,22 @@ class Scanners {
     /// A worker has registered: lifts the route blocks it may have been missing for.
     void unblock_routes(TimestampMs now);
     [[nodiscard]] std::optional<TimestampMs> next_at() const;
-    /// The names, for people.
-    [[nodiscard]] std::vector<std::string> names() const;
 
   private:
+    friend Result<void> check_scanner_periods(const EngineOptions& options);
+
     using Pass = Result<ScannerResult> (Scanners::*)(TimestampMs);
-    struct Scanner {
-        std::string name;
+    struct Kind {
+        std::string_view name;
         DurationMs period_ms;
         Pass pass;
-        TimestampMs next_at;
     };
+    struct Scanner : Kind {
+        std::optional<TimestampMs> next_at;  ///< absent: only when asked for
+    };
+    static const std::vector<Kind>& kinds();
+    /// The names, for people.
+    static std::string known_names();
 
     Result<ScannerResult> due_pass(TimestampMs now);
     Result<ScannerResult> worker_ttl_sweep(TimestampMs now);

@@ -98,6 +98,7 @@ TEST(OpenEngine, OtherOptionsAreIgnoredWithAWarning) {
         [](auto& o) { o.retention_ms = 9; },
         [](auto& o) { o.reclaim_grace_ms = 9; },
         [](auto& o) { o.event_retention_ms = 9; },
+        [](auto& o) { o.scanner_periods_ms = {{"unblock", 0}}; },
         [](auto& o) { o.lanes = {"x"}; },
         [](auto& o) { o.background = false; },
         [](auto& o) { o.clock = std::make_shared<ManualClock>(); },
@@ -109,6 +110,46 @@ TEST(OpenEngine, OtherOptionsAreIgnoredWithAWarning) {
         ASSERT_EQ(told.size(), ++expected);
         EXPECT_NE(told.back().find(name), std::string::npos) << told.back();
     }
+}
+
+TEST(OpenEngine, APeriodThatCannotBeIsRefused) {
+    const auto refused = [](const std::string& pass, DurationMs period_ms) {
+        EngineOptions options;
+        options.scanner_periods_ms[pass] = period_ms;
+        return failure("memory:", options);
+    };
+    EXPECT_EQ(refused("lease_expiry", 0), "ok");
+    EXPECT_EQ(refused("lease_expiry", 100), "ok");
+    EXPECT_EQ(refused("lease_expiry", 99), "invalid_config");
+    EXPECT_EQ(refused("lease_expiry", -1), "invalid_config");
+    EXPECT_EQ(refused("nobody", 1'000), "invalid_config");
+}
+
+TEST(OpenEngine, APassRunsAtItsPeriodOrNotAtAll) {
+    // How many workers a pass asked for by hand still finds, an hour after one has gone silent.
+    const auto left_after_an_hour = [](std::map<std::string, DurationMs> periods) {
+        const auto clock = std::make_shared<ManualClock>(1'000'000);
+        EngineOptions options;
+        options.clock = clock;
+        options.scanner_periods_ms = std::move(periods);
+        const auto engine = open("memory:", options);
+        RegisterWorker silent;
+        silent.ns = "acme";
+        silent.worker_id = "w";
+        silent.worker_instance_id = "w-1";
+        silent.lanes = {"default"};
+        silent.liveness_ttl_ms = 1'000;
+        EXPECT_TRUE(engine->run(silent));
+        clock->advance(3'600'000);
+        // The writer has been through its passes when it has answered two commands more.
+        EXPECT_TRUE(engine->run(job()));
+        EXPECT_TRUE(engine->run(job()));
+        return engine->run(RunScanner{"worker_ttl_sweep"})->processed;
+    };
+    EXPECT_EQ(left_after_an_hour({}), 0U);
+    EXPECT_EQ(left_after_an_hour({{"worker_ttl_sweep", 3'599'000}}), 0U);
+    EXPECT_EQ(left_after_an_hour({{"worker_ttl_sweep", 3'601'000}}), 1U);
+    EXPECT_EQ(left_after_an_hour({{"worker_ttl_sweep", 0}}), 1U);
 }
 
 TEST(OpenEngine, AStoreIsThereAgainAfterTheLastEngineIsGone) {

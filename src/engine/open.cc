@@ -44,8 +44,8 @@ bool same_tuning(const EngineOptions& a, const EngineOptions& b) {
         return std::tie(o.pool_size, o.synchronous, o.busy_timeout_ms, o.cache_mib,
                         o.flow_partitions, o.queue_commands_max, o.queue_bytes_max,
                         o.waiting_claims_max, o.batch_commands_max, o.retention_ms,
-                        o.reclaim_grace_ms, o.event_retention_ms, o.scanner_periods_ms, o.lanes, o.background, o.clock,
-                        o.ids);
+                        o.reclaim_grace_ms, o.event_retention_ms, o.scanner_periods_ms, o.lanes,
+                        o.background, o.clock, o.ids);
     };
     return tuning(a) == tuning(b);
 }

@@ -23,7 +23,8 @@ class Clock {
     virtual void unsubscribe(std::uint64_t token) = 0;
 };
 
-/// The wall clock, forced non-decreasing within the process.
+/// The wall clock, forced non-decreasing within the process: when it is set back, time goes on at
+/// half its speed until the wall clock has caught up.
 class SystemClock final : public Clock {
   public:
     TimestampMs now() override;
@@ -31,8 +32,15 @@ class SystemClock final : public Clock {
     std::uint64_t subscribe(std::function<void()>) override { return 0; }
     void unsubscribe(std::uint64_t) override {}
 
+    /// What now() makes of the two clocks it reads.
+    TimestampMs follow(TimestampMs wall, std::int64_t steady_ms);
+
   private:
     std::atomic<TimestampMs> last_{0};
+    std::atomic<bool> set_back_{false};
+    std::mutex mutex_;
+    TimestampMs held_at_ = 0;      // guarded by mutex_: when the wall clock was set back
+    std::int64_t held_since_ = 0;  // guarded by mutex_: the same moment by the steady clock
 };
 
 /// Stands still until told; for tests and simulation.

@@ -23,33 +23,33 @@ namespace ff {
 struct EngineOptions {
     enum class Synchronous : std::uint8_t { full, normal };
 
-    int pool_size = 4;                              ///< SQLite: one writer, the rest readers
-    Synchronous synchronous = Synchronous::full;    ///< normal may lose the newest commits
+    int pool_size = 4;                            ///< SQLite: one writer, the rest readers
+    Synchronous synchronous = Synchronous::full;  ///< normal may lose the newest commits
     int busy_timeout_ms = 5'000;
-    int cache_mib = 8;                              ///< the writer's page cache
-    std::optional<std::uint16_t> flow_partitions;   ///< for a store that is created; compared later
-    std::size_t queue_commands_max = 65'536;        ///< beyond it callers get `overloaded`
+    int cache_mib = 8;                             ///< the writer's page cache
+    std::optional<std::uint16_t> flow_partitions;  ///< for a store that is created; compared later
+    std::size_t queue_commands_max = 65'536;       ///< beyond it callers get `overloaded`
     std::size_t queue_bytes_max = 64U << 20;
     std::size_t waiting_claims_max = 65'536;
-    std::size_t batch_commands_max = 1'024;         ///< most commands in one transaction
-    DurationMs retention_ms = 86'400'000;           ///< how long finished executions stay readable
-    DurationMs reclaim_grace_ms = 0;                ///< pause before a lost lease may be taken over
+    std::size_t batch_commands_max = 1'024;  ///< most commands in one transaction
+    DurationMs retention_ms = 86'400'000;    ///< how long finished executions stay readable
+    DurationMs reclaim_grace_ms = 0;         ///< pause before a lost lease may be taken over
     DurationMs event_retention_ms = 7 * 86'400'000LL;
     /// How often a periodic pass runs, by its name; 0 turns it off, others are at least 100 ms.
     std::map<std::string, DurationMs> scanner_periods_ms;
-    std::vector<std::string> lanes;                 ///< registered at open
-    bool background = true;                         ///< timers and sweeps run in this process
-    std::shared_ptr<Clock> clock;                   ///< the system clock when absent
-    std::shared_ptr<IdSource> ids;                  ///< the system's when absent (tests seed it)
-    std::function<void(std::string_view)> warn;     ///< where warnings go; stderr when absent
+    std::vector<std::string> lanes;              ///< registered at open
+    bool background = true;                      ///< timers and sweeps run in this process
+    std::shared_ptr<Clock> clock;                ///< the system clock when absent
+    std::shared_ptr<IdSource> ids;               ///< the system's when absent (tests seed it)
+    std::function<void(std::string_view)> warn;  ///< where warnings go; stderr when absent
 };
 
 /// What goes on inside an engine, for metrics, tests and benchmarks. Counters since open.
 struct EngineStats {
     std::uint64_t commands = 0;
-    std::uint64_t batches = 0;       ///< transactions that held them
+    std::uint64_t batches = 0;  ///< transactions that held them
     std::uint64_t rows_written = 0;
-    std::uint64_t due_handled = 0;   ///< things done because their time had come
+    std::uint64_t due_handled = 0;     ///< things done because their time had come
     std::uint64_t waiting_claims = 0;  ///< now
     std::uint64_t queue_depth = 0;     ///< now
 };
@@ -65,7 +65,8 @@ class Engine {
     static Result<std::shared_ptr<Engine>> open(const std::string& store,
                                                 const EngineOptions& options = {});
 
-    /// The one way in. `done` is called exactly once, from an engine thread, and must not block.
+    /// The one way in. `done` is called exactly once, mostly from an engine thread; it must neither
+    /// block nor throw, as it holds up every other answer. It may make further calls.
     virtual void call(Request request, DoneFn done) = 0;
     /// Many operations at once, answered together in their order. They share transactions.
     virtual void call_many(std::vector<Request> requests,

@@ -8,20 +8,43 @@ namespace {
 
 /// No sleep is longer than this, so a stepped wall clock is noticed within a minute.
 constexpr DurationMs sleep_hint_ms_max = 60'000;
+/// A wall clock behind by less than this was not set back.
+constexpr DurationMs set_back_ms_min = 50;
 
 }  // namespace
 
 TimestampMs SystemClock::now() {
-    const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+    using std::chrono::duration_cast;
+    using std::chrono::milliseconds;
     const TimestampMs wall =
-        std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
+        duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    const std::int64_t steady =
+        duration_cast<milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return follow(wall, steady);
+}
+
+TimestampMs SystemClock::follow(TimestampMs wall, std::int64_t steady_ms) {
     TimestampMs last = last_.load(std::memory_order_relaxed);
     while (last < wall) {
         if (last_.compare_exchange_weak(last, wall, std::memory_order_relaxed)) {
+            set_back_.store(false, std::memory_order_relaxed);
             return wall;
         }
     }
-    return last;
+    if (last - wall < set_back_ms_min) {
+        return last;  // another thread was a moment faster
+    }
+    // Time must go on, or nothing would ever fall due; at half its speed, so that the wall clock
+    // catches up.
+    const std::lock_guard lock(mutex_);
+    if (!set_back_.exchange(true, std::memory_order_relaxed)) {
+        held_at_ = last;
+        held_since_ = steady_ms;
+    }
+    const TimestampMs slow = held_at_ + (steady_ms - held_since_) / 2;
+    while (last < slow && !last_.compare_exchange_weak(last, slow, std::memory_order_relaxed)) {
+    }
+    return std::max(last, slow);
 }
 
 DurationMs SystemClock::sleep_hint(TimestampMs due) {

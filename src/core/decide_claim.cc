@@ -47,6 +47,9 @@ DurationMs granted_ttl(const Execution& e) {
     return e.lease_expires_at.value_or(0) - e.lease_renewed_at.value_or(0);
 }
 
+constexpr DurationMs max_wait_ms_max = 86'400'000;
+constexpr std::size_t kinds_max = 256;
+
 Error not_leaseable(const Execution& e) {
     return Error{ErrorCode::execution_not_leaseable,
                  "phase " + std::string(to_string(e.state.phase)) + ", " +
@@ -66,10 +69,16 @@ Result<void> validate(Claim& args) {
     FF_TRY_VOID(check_worker(args.worker_id, args.worker_instance_id));
     FF_TRY_VOID(check_lease_ttl(args.lease_ttl_ms));
     if (args.max_tasks < 1 || args.max_tasks > 1000) {
-        return ff::fail(ErrorCode::invalid_input, "max_tasks must be in 1..=1000");
+        return ff::fail(ErrorCode::invalid_input, "max_tasks must be in 1..=1000 (got " +
+                                                      std::to_string(args.max_tasks) + ")");
     }
-    if (args.max_wait_ms < 0) {
-        return ff::fail(ErrorCode::invalid_input, "max_wait_ms must not be negative");
+    if (args.max_wait_ms < 0 || args.max_wait_ms > max_wait_ms_max) {
+        return ff::fail(ErrorCode::invalid_input, "max_wait_ms must be in 0..=86400000 (got " +
+                                                      std::to_string(args.max_wait_ms) + ")");
+    }
+    if (args.kinds.size() > kinds_max) {
+        return ff::fail(ErrorCode::invalid_input,
+                        "kinds: at most 256 (got " + std::to_string(args.kinds.size()) + ")");
     }
     if (args.ns) {
         FF_TRY_VOID(check_namespace("namespace", *args.ns));
@@ -156,6 +165,9 @@ Result<void> validate(IssueClaimGrant& args) {
     FF_TRY_VOID(check_lane("lane_id", args.lane_id));
     FF_TRY_VOID(check_worker(args.worker_id, args.worker_instance_id));
     FF_TRY_VOID(check_grant_ttl(args.grant_ttl_ms));
+    FF_TRY_VOID(check_audit("capability_hash", args.capability_hash));
+    FF_TRY_VOID(check_audit("route_snapshot_json", args.route_snapshot_json));
+    FF_TRY_VOID(check_audit("admission_summary", args.admission_summary));
     return normalise(args.capabilities);
 }
 

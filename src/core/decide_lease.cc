@@ -23,12 +23,9 @@ Decision<MarkLeaseExpiredResult> decide(const Snapshot& view, const MarkLeaseExp
     switch (found->state.ownership) {
         case OwnershipState::lease_expired_reclaimable:
             return MarkLeaseExpiredResult{"already_expired"};
-        case OwnershipState::lease_revoked:
-            return MarkLeaseExpiredResult{"already_revoked"};
-        case OwnershipState::unowned:
-            return MarkLeaseExpiredResult{"unowned"};
-        case OwnershipState::leased:
-            break;
+        case OwnershipState::lease_revoked: return MarkLeaseExpiredResult{"already_revoked"};
+        case OwnershipState::unowned: return MarkLeaseExpiredResult{"unowned"};
+        case OwnershipState::leased: break;
     }
     if (found->lease_expires_at.value_or(0) > ctx.now) {
         return MarkLeaseExpiredResult{"not_yet_expired"};
@@ -59,9 +56,7 @@ Decision<RevokeResult> decide(const Snapshot& view, const RevokeLease& args, con
     if (found == nullptr) {
         return ff::fail(ErrorCode::execution_not_found);
     }
-    const auto already = [](std::string_view reason) {
-        return RevokeResult{false, {}, 0, reason};
-    };
+    const auto already = [](std::string_view reason) { return RevokeResult{false, {}, 0, reason}; };
     if (found->state.phase != LifecyclePhase::active ||
         found->state.ownership == OwnershipState::unowned) {
         return already("no_active_lease");
@@ -95,6 +90,9 @@ Result<void> validate(IssueReclaimGrant& args) {
     FF_TRY_VOID(check_worker(args.worker_id, args.worker_instance_id));
     FF_TRY_VOID(check_lane("lane_id", args.lane_id));
     FF_TRY_VOID(check_grant_ttl(args.grant_ttl_ms));
+    FF_TRY_VOID(check_audit("capability_hash", args.capability_hash));
+    FF_TRY_VOID(check_audit("route_snapshot_json", args.route_snapshot_json));
+    FF_TRY_VOID(check_audit("admission_summary", args.admission_summary));
     FF_TRY(args.worker_capabilities,
            normalise_capabilities(std::move(args.worker_capabilities), CapabilitySide::worker));
     return {};
@@ -116,8 +114,7 @@ std::string observed(const Execution& e) {
 
 /// A lease whose time is over counts as lost, marked or not.
 void mark_if_due(const Snapshot& view, Execution& e, Changes& changes, const Context& ctx) {
-    if (e.state.phase == LifecyclePhase::active &&
-        e.state.ownership == OwnershipState::leased &&
+    if (e.state.phase == LifecyclePhase::active && e.state.ownership == OwnershipState::leased &&
         e.lease_expires_at.value_or(0) <= ctx.now) {
         mark_lease_expired(view, e, changes, ctx);
     }
@@ -201,8 +198,7 @@ Decision<ReclaimResult> decide(const Snapshot& view, const ReclaimExecution& arg
         return reply;
     }
     if (grant->worker_id != args.worker_id) {
-        return ff::fail(ErrorCode::invalid_input,
-                        "worker_id: the grant belongs to another worker");
+        return ff::fail(ErrorCode::invalid_input, "worker_id: the grant belongs to another worker");
     }
     if (!is_reclaimable(found->state)) {
         reply.status = Status::not_reclaimable;
@@ -262,9 +258,8 @@ Result<void> time_out_attempt(const Snapshot& view, Execution& e, Changes& chang
                               const Context& ctx) {
     FF_TRY(const auto retry,
            try_schedule_retry(
-               view, e,
-               {"attempt_timeout", "timeout", "expired:attempt_timeout", "reconciler"}, changes,
-               ctx));
+               view, e, {"attempt_timeout", "timeout", "expired:attempt_timeout", "reconciler"},
+               changes, ctx));
     if (!retry) {
         e.failure_category = "timeout";
         expire(view, e, "attempt_timeout", changes, ctx.now);

@@ -14,8 +14,7 @@ void reads(const ChangePriority& args, ReadSet& set) {
     set.need(args.execution_id, InputNeed::if_tagged);
 }
 
-Decision<StateResult> decide(const Snapshot& view, const ChangePriority& args,
-                             const Context& ctx) {
+Decision<StateResult> decide(const Snapshot& view, const ChangePriority& args, const Context& ctx) {
     const Execution* found = view.execution(args.execution_id);
     if (found == nullptr) {
         return ff::fail(ErrorCode::execution_not_found);
@@ -130,8 +129,7 @@ Result<void> validate(BlockExecution& args) {
 
 void reads(const BlockExecution& args, ReadSet& set) { set.need(args.execution_id); }
 
-Decision<BlockResult> decide(const Snapshot& view, const BlockExecution& args,
-                             const Context& ctx) {
+Decision<BlockResult> decide(const Snapshot& view, const BlockExecution& args, const Context& ctx) {
     const Execution* found = view.execution(args.execution_id);
     if (found == nullptr) {
         return ff::fail(ErrorCode::execution_not_found);
@@ -169,11 +167,10 @@ Decision<Done> decide(const Snapshot& view, const UnblockExecution& args, const 
     if (found == nullptr) {
         return ff::fail(ErrorCode::execution_not_found);
     }
-    const bool blocked =
-        found->state.phase == LifecyclePhase::runnable &&
-        std::ranges::any_of(block_table, [&](const BlockRow& row) {
-            return row.eligibility == found->state.eligibility;
-        });
+    const bool blocked = found->state.phase == LifecyclePhase::runnable &&
+                         std::ranges::any_of(block_table, [&](const BlockRow& row) {
+                             return row.eligibility == found->state.eligibility;
+                         });
     const std::string_view reason = to_string(found->state.blocking_reason);
     if (!blocked || found->state.blocking_reason == BlockingReason::paused_by_flow_cancel ||
         (args.expected_reason && *args.expected_reason != reason)) {
@@ -194,6 +191,10 @@ Result<void> validate(SetExecutionTags& args) {
     if (args.tags.empty()) {
         return ff::fail(ErrorCode::invalid_input, "tags: at least one is required");
     }
+    if (args.tags.size() > 64) {
+        return ff::fail(ErrorCode::invalid_input,
+                        "tags: at most 64 (got " + std::to_string(args.tags.size()) + ")");
+    }
     for (const auto& [key, value] : args.tags) {
         if (!is_namespaced_tag_key(key)) {
             return ff::fail(ErrorCode::invalid_tag_key, key);
@@ -209,8 +210,8 @@ void reads(const SetExecutionTags& args, ReadSet& set) {
 
 namespace {
 
-LogEvent tag_event(const Snapshot& view, const Execution& e, std::string type,
-                   json::Object payload, const Tags& tags, TimestampMs now) {
+LogEvent tag_event(const Snapshot& view, const Execution& e, std::string type, json::Object payload,
+                   const Tags& tags, TimestampMs now) {
     LogEvent event;
     event.family = LogFamily::instance_tags;
     event.type = std::move(type);

@@ -8,14 +8,28 @@ namespace {
 
 std::string_view tag_name(BackendTag tag) {
     switch (tag) {
-        case BackendTag::reserved:
-            return "reserved";
-        case BackendTag::postgres:
-            return "postgres";
-        case BackendTag::sqlite:
-            return "sqlite";
+        case BackendTag::reserved: return "reserved";
+        case BackendTag::postgres: return "postgres";
+        case BackendTag::sqlite: return "sqlite";
     }
     return "unknown";
+}
+
+/// The first part of the triple that is not the current lease's, or null.
+const char* first_difference(const LeaseRef& ref, const Execution& e) {
+    if (ref.lease_epoch != e.lease_epoch) {
+        return "lease_epoch";
+    }
+    if (ref.lease_id != e.lease_id) {
+        return "lease_id";
+    }
+    if (ref.attempt_id != e.current_attempt_id) {
+        return "attempt_id";
+    }
+    if (ref.attempt_index && ref.attempt_index != e.current_attempt_index) {
+        return "attempt_index";
+    }
+    return nullptr;
 }
 
 }  // namespace
@@ -47,19 +61,18 @@ Result<void> check_fence(const Execution& e, const LeaseRef& ref, TimestampMs no
     if (e.state.ownership == OwnershipState::lease_revoked) {
         return ff::fail(ErrorCode::lease_revoked, e.lease_revoke_reason.value_or(""));
     }
-    if (e.lease_expires_at.value_or(0) <= now ||
-        e.state.ownership != OwnershipState::leased) {
+    if (e.lease_expires_at.value_or(0) <= now || e.state.ownership != OwnershipState::leased) {
         return ff::fail(ErrorCode::lease_expired,
                         "at " + std::to_string(e.lease_expires_at.value_or(0)));
     }
     if (!ref.lease_id) {
         return {};  // an operator's call binds the current lease
     }
-    if (ref.lease_id != e.lease_id || ref.lease_epoch != e.lease_epoch ||
-        ref.attempt_id != e.current_attempt_id ||
-        (ref.attempt_index && ref.attempt_index != e.current_attempt_index)) {
-        return ff::fail(ErrorCode::stale_lease,
-                        "the current lease has epoch " + std::to_string(e.lease_epoch));
+    const char* other = first_difference(ref, e);
+    if (other != nullptr) {
+        return ff::fail(ErrorCode::stale_lease, "the current lease has epoch " +
+                                                    std::to_string(e.lease_epoch) +
+                                                    "; the call names another " + other);
     }
     return {};
 }

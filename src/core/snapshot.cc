@@ -101,10 +101,19 @@ const WorkerRow* Snapshot::worker(const WorkerKey& key) const {
     return it->second.get();
 }
 
-const std::vector<ExecutionId>& Snapshot::leased_by(const WorkerKey& key) const {
+std::vector<ExecutionId> Snapshot::leased_by(const WorkerKey& key) const {
     auto it = leased_by_.find(key);
     FF_CHECK(it != leased_by_.end(), "leases of the worker were not loaded");
-    return it->second;
+    std::vector<ExecutionId> ids = it->second;
+    for (const ExecutionCell& cell : cells) {
+        const auto& now = cell.execution.current;
+        if (now && now->state.ownership == OwnershipState::leased &&
+            now->worker_instance_id == key.worker_instance_id &&
+            route(now->route).key.ns == key.ns && std::ranges::find(ids, cell.id) == ids.end()) {
+            ids.push_back(cell.id);
+        }
+    }
+    return ids;
 }
 
 ExecutionCell& Snapshot::cell(const ExecutionId& id) {

@@ -68,14 +68,10 @@ enum class InputNeed : std::uint8_t {
 /// Does this execution's input row have to be loaded?
 constexpr bool needs_input(InputNeed need, const Execution& execution) {
     switch (need) {
-        case InputNeed::none:
-            return false;
-        case InputNeed::if_tagged:
-            return execution.has_tags;
-        case InputNeed::if_tagged_or_policy:
-            return execution.has_tags || execution.has_policy;
-        case InputNeed::always:
-            return true;
+        case InputNeed::none: return false;
+        case InputNeed::if_tagged: return execution.has_tags;
+        case InputNeed::if_tagged_or_policy: return execution.has_tags || execution.has_policy;
+        case InputNeed::always: return true;
     }
     return true;
 }
@@ -106,8 +102,8 @@ struct ReadSet {
         return executions.emplace_back(ExecutionNeed{id, input, false, false, false});
     }
     [[nodiscard]] bool empty() const {
-        return executions.empty() && lanes.empty() && idempotency.empty() &&
-               workers.empty() && leased_by.empty();
+        return executions.empty() && lanes.empty() && idempotency.empty() && workers.empty() &&
+               leased_by.empty();
     }
 };
 
@@ -144,7 +140,8 @@ class Snapshot {
     [[nodiscard]] const Route& route(RouteId id) const;
     [[nodiscard]] const IdempotencyEntry* idempotency(const IdempotencyKey& key) const;
     [[nodiscard]] const WorkerRow* worker(const WorkerKey& key) const;
-    [[nodiscard]] const std::vector<ExecutionId>& leased_by(const WorkerKey& key) const;
+    /// What the worker holds, with what it took earlier in this very batch.
+    [[nodiscard]] std::vector<ExecutionId> leased_by(const WorkerKey& key) const;
 
     // ---- for the store: filling.
     ExecutionCell& cell(const ExecutionId& id);

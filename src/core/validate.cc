@@ -34,9 +34,9 @@ Result<void> check_worker(std::string_view worker_id, std::string_view worker_in
 
 Result<void> check_reason(std::string_view field, std::string_view text, std::size_t bytes_max) {
     if (text.size() > bytes_max) {
-        return ff::fail(ErrorCode::invalid_input,
-                        std::string(field) + ": exceeds " + std::to_string(bytes_max) +
-                            " bytes (got " + std::to_string(text.size()) + ")");
+        return ff::fail(ErrorCode::invalid_input, std::string(field) + ": exceeds " +
+                                                      std::to_string(bytes_max) + " bytes (got " +
+                                                      std::to_string(text.size()) + ")");
     }
     if (!is_valid_utf8(text)) {
         return ff::fail(ErrorCode::invalid_input, std::string(field) + ": not valid UTF-8");
@@ -46,6 +46,10 @@ Result<void> check_reason(std::string_view field, std::string_view text, std::si
                         std::string(field) + ": must not contain NUL characters");
     }
     return {};
+}
+
+Result<void> check_audit(std::string_view field, const std::optional<std::string>& text) {
+    return text ? check_reason(field, *text, 16'384) : Result<void>();
 }
 
 Result<void> check_tag(std::string_view key, std::string_view value) {

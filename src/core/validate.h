@@ -1,6 +1,8 @@
 // Checks of argument values that several operations share. Texts are part of the contract.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include <ff/contracts.h>
@@ -13,6 +15,8 @@ Result<void> check_lease_ttl(DurationMs ttl_ms);
 Result<void> check_grant_ttl(DurationMs ttl_ms);
 Result<void> check_worker(std::string_view worker_id, std::string_view worker_instance_id);
 Result<void> check_reason(std::string_view field, std::string_view text, std::size_t bytes_max);
+/// The texts a grant keeps for audit.
+Result<void> check_audit(std::string_view field, const std::optional<std::string>& text);
 Result<void> check_tag(std::string_view key, std::string_view value);
 
 }  // namespace ff::core

@@ -109,8 +109,7 @@ Result<void> Batch::handle_due(Run& run, std::size_t due_max) {
         FF_TRY(next_due_, store_.next_due(ctx_.now));
         // Those whose time to try again has come are tried now, or have nothing due any more.
         std::erase_if(failing_, [&](const auto& entry) {
-            return !left_alone(entry) &&
-                   std::ranges::find(due_now_, entry.first) == due_now_.end();
+            return !left_alone(entry) && std::ranges::find(due_now_, entry.first) == due_now_.end();
         });
         for (const auto& entry : failing_) {
             if (left_alone(entry)) {
@@ -163,6 +162,8 @@ Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_
             run.outcomes.push_back({std::move(pending), Response(Done{})});
         }
         run.failure = std::move(begun).error();
+        run.store_failed = true;
+        desk_.refuse_all(*run.failure, run.refused);
         return run;
     }
     Result<void> ok = handle_due(run, due_max);
@@ -172,23 +173,25 @@ Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_
     }
     // From here `commands` holds the claims only.
     if (ok) {
-        ok = desk_.serve(std::exchange(commands, {}), waiting, snapshot_, ctx_,
-                         [this](core::Changes changes) { apply(std::move(changes)); },
-                         run.outcomes);
+        ok = desk_.serve(
+            std::exchange(commands, {}), waiting, snapshot_, ctx_,
+            [this](core::Changes changes) { apply(std::move(changes)); }, run.outcomes,
+            run.refused);
     }
     for (Pending& pending : commands) {
         run.outcomes.push_back({std::move(pending), Response(Done{})});
     }
     if (!ok) {
         store_.rollback();
-        fail(run, std::move(ok).error());
+        fail(run, std::move(ok).error(), due_ok ? Suspect::others : Suspect::due);
         if (!due_ok) {
             pause_due();
         }
         return run;
     }
     if (auto committed = commit(run); !committed) {
-        fail(run, std::move(committed).error());
+        const bool only_due = only_due_ && run.outcomes.empty();
+        fail(run, std::move(committed).error(), only_due ? Suspect::due : Suspect::others);
     }
     return run;
 }
@@ -238,12 +241,12 @@ void Batch::after_commit() {
     ready_.committed();
 }
 
-void Batch::fail(Run& run, Error error) {
+void Batch::fail(Run& run, Error error, Suspect suspect) {
     snapshot_.clear();
     ready_.forget_all();
     desk_.recheck_all();
     next_due_ = ctx_.now;  // whatever was known may have been undone: look again
-    if (only_due_ && due_now_.size() <= 1) {
+    if (suspect == Suspect::due && due_now_.size() <= 1) {
         if (!due_now_.empty()) {
             set_aside(due_now_[0]);
         }
@@ -261,8 +264,7 @@ void Batch::pause_due() {
 void Batch::set_aside(core::Eid eid) {
     Failing& failing = failing_[eid];
     failing.times += 1;
-    failing.until =
-        ctx_.now + (failing.times < failures_max ? failing_retry_ms : failing_rest_ms);
+    failing.until = ctx_.now + (failing.times < failures_max ? failing_retry_ms : failing_rest_ms);
 }
 
 Result<void> Batch::run_internal(TimestampMs now, const std::function<Result<void>()>& body) {
@@ -273,12 +275,12 @@ Result<void> Batch::run_internal(TimestampMs now, const std::function<Result<voi
     Run run;
     if (auto ok = body(); !ok) {
         store_.rollback();
-        fail(run, ok.error());
+        fail(run, ok.error(), Suspect::others);
         return ok;
     }
     auto committed = commit(run);
     if (!committed) {
-        fail(run, committed.error());
+        fail(run, committed.error(), Suspect::others);
         return committed;
     }
     // What it made ready is offered in the next batch.

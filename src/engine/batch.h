@@ -33,7 +33,9 @@ class Batch {
 
     struct Run {
         std::vector<Outcome> outcomes;  ///< answered, or to be run again when `failure` is set
+        std::vector<Outcome> refused;   ///< claims that have `failure` for an answer
         std::optional<Error> failure;   ///< the transaction failed and nothing happened
+        bool store_failed = false;      ///< it did not even begin: no use in running anything again
         bool wrote = false;
         std::size_t due_taken = 0;    ///< timers this transaction looked at
         std::size_t due_handled = 0;  ///< and those that had something to do
@@ -46,15 +48,17 @@ class Batch {
     Result<void> run_internal(TimestampMs now, const std::function<Result<void>()>& body);
     /// Inside run_internal: loads what the command reads, decides it, keeps its changes.
     template <class C>
-    auto decide_one(const C& command) -> Result<decltype(core::decide(
-                                          std::declval<const core::Snapshot&>(), command,
-                                          std::declval<const core::Context&>()))>;
+    auto decide_one(const C& command)
+        -> Result<decltype(core::decide(std::declval<const core::Snapshot&>(), command,
+                                        std::declval<const core::Context&>()))>;
 
     /// Inside run_internal: keeps changes that were decided elsewhere.
     void keep(core::Changes changes) { apply(std::move(changes)); }
 
     /// The earliest moment at which a timer is due, as far as known.
     [[nodiscard]] std::optional<TimestampMs> next_due() const { return next_due_; }
+    /// How many timers the last batch looked at.
+    [[nodiscard]] std::size_t due_taken() const { return due_now_.size(); }
     /// Asks the store again (after open, and now and then as a safety net).
     Result<void> refresh_next_due();
 
@@ -63,6 +67,7 @@ class Batch {
     /// A commit was made on the store directly.
     void note_commit() { unsynced_ = true; }
 
+    void warn(const std::string& text) const { warn_(text); }
     ClaimDesk& claims() { return desk_; }
     store::Store& store() { return store_; }
     core::Snapshot& snapshot() { return snapshot_; }
@@ -82,7 +87,9 @@ class Batch {
     }
     Result<void> commit(Run& run);
     void after_commit();
-    void fail(Run& run, Error error);
+    /// Whose fault a failure may be: of work that is due, or of anything else in the batch.
+    enum class Suspect : std::uint8_t { due, others };
+    void fail(Run& run, Error error, Suspect suspect);
     /// Due work failed and nothing else is to blame: leave all of it, or one row, for a while.
     void pause_due();
     void set_aside(core::Eid eid);

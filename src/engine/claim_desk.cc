@@ -11,6 +11,15 @@ namespace {
 
 /// Reading ahead further than this gains nothing.
 constexpr std::size_t demand_counted_max = 256;
+/// A claim that has this much to carry takes no more executions, however many it asked for; a batch
+/// that has hands out no more, and the claims left over are served by the next.
+constexpr std::size_t claim_bytes_max = 8U << 20;
+constexpr std::size_t batch_bytes_max = 32U << 20;
+
+/// The row itself is unreadable: no matter of the store at large.
+bool is_of_the_row(ErrorCode code) {
+    return code == ErrorCode::corruption || code == ErrorCode::store_corrupt;
+}
 
 Demand demand_of(const Command& command) {
     if (const auto* claim = std::get_if<Claim>(&command)) {
@@ -37,7 +46,9 @@ Response nothing(const Pending& claim) {
 
 Result<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
                               core::Snapshot& snapshot, const core::Context& ctx,
-                              const ApplyFn& apply, std::vector<Outcome>& outcomes) {
+                              const ApplyFn& apply, std::vector<Outcome>& outcomes,
+                              std::vector<Outcome>& refused) {
+    bytes_served_ = 0;
     for (const core::Route& route : snapshot.new_routes) {
         ready_.add_route(route);
     }
@@ -53,21 +64,53 @@ Result<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
             turn_.push_back(key);
         }
     }
-    std::ranges::sort(turn_);
-    turn_.erase(std::ranges::unique(turn_).begin(), turn_.end());
-    for (ReadyIndex::Group* key : turn_) {
-        if (auto it = desks_.find(key); it != desks_.end()) {
-            FF_TRY_VOID(serve_desk(it->second, snapshot, ctx, apply, outcomes));
-            if (it->second.queue.empty()) {
-                desks_.erase(it);
-            }
+    for (Desk* desk : desks_in_turn()) {
+        if (bytes_served_ >= batch_bytes_max) {
+            break;
+        }
+        if (auto served = serve_desk(*desk, snapshot, ctx, apply, outcomes); !served) {
+            refuse(*desk, served.error(), refused);
+            return served;
+        }
+        if (desk->queue.empty()) {
+            desks_.erase(desk->group.get());
         }
     }
     if (waiting == Waiting::served) {
         ready_.take_touched();  // what serving itself touched has been seen
     }
-    expire(ctx.now, outcomes);
+    if (bytes_served_ >= batch_bytes_max) {
+        recheck_all_ = true;  // and none expires: those left over have not had their turn
+    } else {
+        expire(ctx.now, outcomes);
+    }
     return {};
+}
+
+std::vector<ClaimDesk::Desk*> ClaimDesk::desks_in_turn() {
+    std::ranges::sort(turn_);
+    turn_.erase(std::ranges::unique(turn_).begin(), turn_.end());
+    std::vector<Desk*> desks;
+    for (ReadyIndex::Group* group : turn_) {
+        if (auto it = desks_.find(group); it != desks_.end()) {
+            desks.push_back(&it->second);
+        }
+    }
+    std::ranges::sort(desks, {}, [](const Desk* desk) { return desk->queue.front().arrival; });
+    return desks;
+}
+
+void ClaimDesk::refuse(Desk& desk, const Error& error, std::vector<Outcome>& refused) {
+    while (!desk.queue.empty()) {
+        answer(desk, desk.queue.begin(), std::unexpected(error), refused);
+    }
+    desks_.erase(desk.group.get());
+}
+
+void ClaimDesk::refuse_all(const Error& error, std::vector<Outcome>& refused) {
+    while (!desks_.empty()) {
+        refuse(desks_.begin()->second, error, refused);
+    }
 }
 
 void ClaimDesk::enqueue(Pending claim, TimestampMs now) {
@@ -84,7 +127,7 @@ void ClaimDesk::enqueue(Pending claim, TimestampMs now) {
     Desk& desk = desks_[group.get()];
     desk.group = std::move(group);
     const TimestampMs deadline = *claim.deadline;
-    desk.queue.push_back({std::move(claim), deadlines_.end()});
+    desk.queue.push_back({std::move(claim), deadlines_.end(), ++arrivals_});
     auto place = std::prev(desk.queue.end());
     place->deadline = deadlines_.emplace(deadline, Place{&desk, place});
 }
@@ -106,7 +149,7 @@ Result<void> ClaimDesk::serve_desk(Desk& desk, core::Snapshot& snapshot, const c
     core::ReadSet lanes;
     lanes.lanes = desk.group->demand.lanes;
     FF_TRY_VOID(store_.load(lanes, snapshot));
-    while (!desk.queue.empty()) {
+    while (!desk.queue.empty() && bytes_served_ < batch_bytes_max) {
         auto claim = desk.queue.begin();
         FF_TRY(auto response, serve_one(*desk.group, claim->pending, demand, snapshot, ctx, apply));
         if (!response) {
@@ -123,6 +166,7 @@ Result<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group, c
                                                      const core::Context& ctx,
                                                      const ApplyFn& apply) {
     const auto* direct = std::get_if<Claim>(&claim.command);
+    const std::size_t bytes_before = bytes_served_;
     ClaimResult result;
     for (;;) {
         FF_TRY(const core::Execution* candidate, next_candidate(group, snapshot, demand));
@@ -149,8 +193,10 @@ Result<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group, c
             }
             apply(std::move(decision.changes));
             if (*decision.answer) {
+                bytes_served_ += (*decision.answer)->input_payload.size();
                 result.tasks.push_back(std::move(**decision.answer));
-                if (result.tasks.size() >= direct->max_tasks) {
+                if (result.tasks.size() >= direct->max_tasks ||
+                    bytes_served_ - bytes_before >= claim_bytes_max) {
                     break;
                 }
             }
@@ -191,7 +237,14 @@ Result<const core::Execution*> ClaimDesk::next_candidate(ReadyIndex::Group& grou
                 break;
             }
             const core::Eid eid = key->eid;
-            FF_TRY_VOID(store_.load({&eid, 1}, core::InputNeed::always, false, snapshot));
+            auto loaded = store_.load({&eid, 1}, core::InputNeed::always, false, snapshot);
+            if (!loaded && is_of_the_row(loaded.error().code)) {
+                warn_("claim passes over execution " + std::to_string(eid) + ": " +
+                      loaded.error().message());
+                ready_.erase(*key);
+                continue;
+            }
+            FF_TRY_VOID(loaded);
             core::ExecutionCell* cell = snapshot.find_cell(eid);
             if (cell != nullptr && cell->execution.current &&
                 core::ready_key(*cell->execution.current) == key) {

@@ -35,10 +35,10 @@ class ClaimDesk {
 
     /// Serves `claims` and every waiting claim for which something became ready (when these are
     /// left, in the next serve()). Those that got an answer go to `outcomes`, others wait on. An
-    /// error is the store's: the batch must fail.
+    /// error is the store's: the batch must fail, and the claims it came of go to `refused`.
     Result<void> serve(std::vector<Pending> claims, Waiting waiting, core::Snapshot& snapshot,
                        const core::Context& ctx, const ApplyFn& apply,
-                       std::vector<Outcome>& outcomes);
+                       std::vector<Outcome>& outcomes, std::vector<Outcome>& refused);
 
     /// Look at every waiting claim in the next serve(), whatever became ready.
     void recheck_all() { recheck_all_ = true; }
@@ -49,6 +49,8 @@ class ClaimDesk {
     void expire(TimestampMs now, std::vector<Outcome>& outcomes);
     /// The same for all (shutdown).
     void release_all(std::vector<Outcome>& outcomes);
+    /// Gives all waiting claims this error.
+    void refuse_all(const Error& error, std::vector<Outcome>& refused);
     /// When the next waiting claim's time is over.
     [[nodiscard]] std::optional<TimestampMs> next_deadline() const;
     [[nodiscard]] std::size_t waiting() const { return deadlines_.size(); }
@@ -68,6 +70,7 @@ class ClaimDesk {
     struct Parked {
         Pending pending;
         Deadlines::iterator deadline;
+        std::uint64_t arrival;
     };
 
     Result<void> serve_desk(Desk& desk, core::Snapshot& snapshot, const core::Context& ctx,
@@ -79,6 +82,9 @@ class ClaimDesk {
     /// The next candidate over the group's active lanes, loaded with its input.
     Result<const core::Execution*> next_candidate(ReadyIndex::Group& group,
                                                   core::Snapshot& snapshot, std::size_t demand);
+    /// The desks of `turn_`, those first whose first claim has waited longest.
+    std::vector<Desk*> desks_in_turn();
+    void refuse(Desk& desk, const Error& error, std::vector<Outcome>& refused);
     void enqueue(Pending claim, TimestampMs now);
     /// Takes a claim out of its queue with its answer.
     void answer(Desk& desk, std::list<Parked>::iterator claim, Response response,
@@ -91,6 +97,8 @@ class ClaimDesk {
     std::unordered_map<ReadyIndex::Group*, Desk> desks_;  ///< with at least one waiting claim
     Deadlines deadlines_;
     std::vector<ReadyIndex::Group*> turn_;  ///< whom this serve() looks at
+    std::uint64_t arrivals_ = 0;
+    std::size_t bytes_served_ = 0;  ///< of payloads, by this serve()
     std::uint64_t rotation_ = 0;
     bool recheck_all_ = false;
 };

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/engine_thread.h"
 #include "engine/reads.h"
 
 namespace ff::engine {
@@ -25,14 +26,58 @@ bool is_read_request(const Request& request) {
     return std::visit([]<class Op>(const Op&) { return is_read<Op>; }, request);
 }
 
+std::size_t size_of(const std::string& text) { return text.size(); }
+std::size_t size_of(const std::vector<std::string>& words) {
+    std::size_t bytes = 0;
+    for (const std::string& word : words) {
+        bytes += sizeof(std::string) + word.size();
+    }
+    return bytes;
+}
+std::size_t size_of(const Tags& tags) {
+    std::size_t bytes = 0;
+    for (const auto& [key, value] : tags) {
+        bytes += 2 * sizeof(std::string) + key.size() + value.size();
+    }
+    return bytes;
+}
+template <class T>
+std::size_t size_of(const std::optional<T>& value) {
+    return value ? size_of(*value) : 0;
+}
+
+/// What a command holds while it waits, near enough: its fixed part and the parts that may be long.
 std::size_t bytes_of(const Request& request) {
-    if (const auto* create = std::get_if<CreateExecution>(&request)) {
-        return 512 + create->input_payload.size() + (create->policy ? create->policy->size() : 0);
-    }
-    if (const auto* complete = std::get_if<Complete>(&request)) {
-        return 256 + (complete->result_payload ? complete->result_payload->size() : 0);
-    }
-    return 256;
+    return std::visit(
+        []<class Op>(const Op& op) {
+            std::size_t bytes = sizeof(Op) + 256;
+            const auto add = [&bytes](const auto&... members) {
+                bytes += (size_of(members) + ... + 0);
+            };
+            if constexpr (std::is_same_v<Op, CreateExecution>) {
+                add(op.input_payload, op.policy, op.tags);
+            }
+            if constexpr (requires { op.result_payload; }) {
+                add(op.result_payload);
+            }
+            if constexpr (std::is_same_v<Op, SetExecutionTags>) {
+                add(op.tags);
+            }
+            if constexpr (requires { op.route_snapshot_json; }) {
+                add(op.capability_hash, op.route_snapshot_json, op.admission_summary);
+            }
+            if constexpr (requires {
+                              op.lanes;
+                              op.capabilities;
+                          }) {
+                add(op.lanes, op.capabilities);
+            }
+            if constexpr (requires { op.kinds; }) {
+                add(op.kinds);
+            }
+            return bytes;
+        },
+        request);
 }
 
 /// An id source handed in by the opener serves the writer and all callers' threads.
@@ -234,25 +279,27 @@ void EmbeddedEngine::read_later(Request request, DoneFn done) {
             return;
         }
         if (!stopping_) {
-            refusal = {ErrorCode::overloaded,
-                       "too many reads are waiting; try again in a moment",
-                       {}};
+            refusal = {
+                ErrorCode::overloaded, "too many reads are waiting; try again in a moment", {}};
         }
     }
     done(std::unexpected(std::move(refusal)));
 }
 
 void EmbeddedEngine::run_reads() {
+    enter_engine_thread("ff-reader");
     std::unique_lock lock(reads_mutex_);
     for (;;) {
         reads_arrived_.wait(lock, [&] { return !reads_.empty() || stopping_; });
         if (reads_.empty()) {
             return;
         }
-        auto [request, done] = std::move(reads_.front());
-        reads_.pop_front();
-        lock.unlock();
-        done(read(request));
+        {
+            auto [request, done] = std::move(reads_.front());
+            reads_.pop_front();
+            lock.unlock();
+            done(read(request));
+        }  // what the callback owns is let go before the lock is taken again
         lock.lock();
     }
 }

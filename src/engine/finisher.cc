@@ -1,10 +1,10 @@
 #include "engine/finisher.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
+
+#include "engine/engine_thread.h"
 
 namespace ff::engine {
 
@@ -47,7 +47,7 @@ bool Finisher::broken() {
 }
 
 void Finisher::run() {
-    pthread_setname_np(pthread_self(), "ff-finisher");
+    enter_engine_thread("ff-finisher");
     std::vector<Outcome> outcomes;
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -55,7 +55,6 @@ void Finisher::run() {
         if (batches_ == 0) {
             return;
         }
-        outcomes.clear();
         std::swap(outcomes, outcomes_);
         const bool wrote = std::exchange(wrote_, false);
         batches_ = 0;
@@ -73,6 +72,9 @@ void Finisher::run() {
             outcome.pending.done(broken ? Response(std::unexpected(*broken))
                                         : std::move(outcome.response));
         }
+        // Now, not with the next batch: what the callbacks own may be waited for, and letting it go
+        // may call back in here.
+        outcomes.clear();
 
         lock.lock();
         broken_ = std::move(broken);

@@ -3,16 +3,20 @@
 
 #include <condition_variable>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
 
 #include <ff/engine.h>
 
 #include "engine/embedded_engine.h"
+#include "engine/engine_thread.h"
 #include "engine/scanners.h"
 #include "store/location.h"
 #include "store/memory_store.h"
@@ -54,13 +58,11 @@ Result<std::unique_ptr<store::Store>> open_store(const store::Location& location
                                                  const EngineOptions& options) {
     using Form = store::Location::Form;
     switch (location.form) {
-        case Form::memory:
-            return store::MemoryStore::make(options);
+        case Form::memory: return store::MemoryStore::make(options);
         case Form::postgres:
             return ff::fail(ErrorCode::invalid_config,
                             "this build has no PostgreSQL store; use sqlite:PATH");
-        default:
-            return store::SqliteStore::open(location, options);
+        default: return store::SqliteStore::open(location, options);
     }
 }
 
@@ -72,18 +74,63 @@ void warn(const EngineOptions& options, const std::string& text) {
     }
 }
 
+/// A pointer whose last copy closes the engine and then calls `closed`. When that copy goes on one
+/// of the engine's own threads, with a callback, another thread does it: none can wait for itself.
+std::shared_ptr<Engine> share(std::shared_ptr<Engine> inner, std::function<void()> closed) {
+    Engine* const address = inner.get();
+    return {address, [inner = std::move(inner), closed = std::move(closed)](Engine*) mutable {
+                auto close = [inner = std::move(inner), closed = std::move(closed)]() mutable {
+                    inner.reset();
+                    closed();
+                };
+                if (engine::on_engine_thread) {
+                    std::thread(std::move(close)).detach();
+                } else {
+                    close();
+                }
+            }};
+}
+
+Result<void> check_options(const EngineOptions& options) {
+    constexpr std::int64_t ms_max = std::int64_t{1} << 53;  // with a time added it still is one
+    const auto in_range = [](const char* name, std::int64_t value, std::int64_t low,
+                             std::int64_t high) -> Result<void> {
+        if (value < low || value > high) {
+            return ff::fail(ErrorCode::invalid_config, std::string(name) + " must be between " +
+                                                           std::to_string(low) + " and " +
+                                                           std::to_string(high) + " (got " +
+                                                           std::to_string(value) + ")");
+        }
+        return {};
+    };
+    const auto at_least_one = [](const char* name, std::size_t value) -> Result<void> {
+        if (value < 1) {
+            return ff::fail(ErrorCode::invalid_config, std::string(name) + " must be at least 1");
+        }
+        return {};
+    };
+    FF_TRY_VOID(in_range("pool_size", options.pool_size, 1, 1'000));
+    FF_TRY_VOID(in_range("busy_timeout_ms", options.busy_timeout_ms, 0, 3'600'000));
+    FF_TRY_VOID(in_range("cache_mib", options.cache_mib, 1, 1'000'000));
+    FF_TRY_VOID(at_least_one("queue_commands_max", options.queue_commands_max));
+    FF_TRY_VOID(at_least_one("queue_bytes_max", options.queue_bytes_max));
+    FF_TRY_VOID(at_least_one("batch_commands_max", options.batch_commands_max));
+    FF_TRY_VOID(in_range("retention_ms", options.retention_ms, 0, ms_max));
+    FF_TRY_VOID(in_range("reclaim_grace_ms", options.reclaim_grace_ms, 0, ms_max));
+    FF_TRY_VOID(in_range("event_retention_ms", options.event_retention_ms, 0, ms_max));
+    return engine::check_scanner_periods(options);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Engine>> Engine::open(const std::string& store,
                                              const EngineOptions& options) {
-    if (options.pool_size < 1) {
-        return ff::fail(ErrorCode::invalid_config, "pool_size must be at least 1");
-    }
-    FF_TRY_VOID(engine::check_scanner_periods(options));
+    FF_TRY_VOID(check_options(options));
     FF_TRY(const store::Location location, store::parse_location(store));
     if (location.identity.empty()) {
         FF_TRY(auto own, open_store(location, options));
-        return engine::EmbeddedEngine::start(std::move(own), options);
+        FF_TRY(auto started, engine::EmbeddedEngine::start(std::move(own), options));
+        return share(std::move(started), [] {});
     }
     std::unique_lock lock(registry().mutex);
     auto& open = registry().open;
@@ -99,14 +146,11 @@ Result<std::shared_ptr<Engine>> Engine::open(const std::string& store,
     }
     FF_TRY(auto opened, open_store(location, options));
     FF_TRY(auto started, engine::EmbeddedEngine::start(std::move(opened), options));
-    Engine* const address = started.get();
-    const std::shared_ptr<Engine> engine(
-        address, [inner = std::move(started), identity = location.identity](Engine*) mutable {
-            inner.reset();
-            std::lock_guard relock(registry().mutex);
-            registry().open.erase(identity);
-            registry().closed.notify_all();
-        });
+    const auto engine = share(std::move(started), [identity = location.identity] {
+        std::lock_guard relock(registry().mutex);
+        registry().open.erase(identity);
+        registry().closed.notify_all();
+    });
     open[location.identity] = {engine, options};
     return engine;
 }

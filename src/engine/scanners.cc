@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
+#include <ranges>
 
 #include "core/decide.h"
 #include "core/invariants.h"
@@ -11,8 +13,11 @@ namespace ff::engine {
 
 namespace {
 
-/// The shortest period a pass may be given.
+/// The periods a pass may be given.
 constexpr DurationMs period_min_ms = 100;
+constexpr DurationMs period_max_ms = 366 * 86'400'000LL;
+/// Findings of a pass that are told one by one.
+constexpr std::size_t findings_told = 5;
 constexpr std::size_t sweep_max = 1'000;
 constexpr std::size_t unblock_page_max = 100;
 constexpr std::size_t unblock_pages_at_once = 10;
@@ -38,7 +43,7 @@ Scanners::Scanners(Batch& batch, const core::Settings& settings, const EngineOpt
       reconciler_at_(newest_eid),
       unblock_at_(blocked_buckets.size()) {
     for (const Kind& kind : kinds()) {
-        Scanner scanner{kind, std::nullopt};
+        Scanner scanner{kind, std::nullopt, false};
         if (auto own = options.scanner_periods_ms.find(std::string(kind.name));
             own != options.scanner_periods_ms.end()) {
             scanner.period_ms = own->second;
@@ -84,10 +89,10 @@ Result<void> check_scanner_periods(const EngineOptions& options) {
                                                            "; there are " +
                                                            Scanners::known_names());
         }
-        if (period_ms != 0 && period_ms < period_min_ms) {
+        if (period_ms != 0 && (period_ms < period_min_ms || period_ms > period_max_ms)) {
             return ff::fail(ErrorCode::invalid_config,
                             "scanner_periods_ms: the period of " + name +
-                                " must be 0, which turns it off, or at least 100 ms");
+                                " must be 0, which turns it off, or between 100 ms and a year");
         }
     }
     return {};
@@ -98,9 +103,36 @@ void Scanners::run_due(TimestampMs now) {
         if (!scanner.next_at || *scanner.next_at > now) {
             continue;
         }
-        auto result = (this->*scanner.pass)(now);
+        const auto result = run_in_background(scanner, now);
         const bool full = result && result->processed >= sweep_max;
         scanner.next_at = full ? now : now + scanner.period_ms;
+        report(scanner, result);
+    }
+}
+
+Result<ScannerResult> Scanners::run_in_background(const Scanner& scanner, TimestampMs now) {
+    if (scanner.pass != &Scanners::due_pass) {
+        return (this->*scanner.pass)(now);
+    }
+    // The writer handles what is due beside its commands; here it only learns that there is some.
+    FF_TRY_VOID(batch_.refresh_next_due());
+    return ScannerResult{};
+}
+
+void Scanners::report(Scanner& scanner, const Result<ScannerResult>& result) {
+    const std::string name(scanner.name);
+    if (!result && !scanner.failing) {
+        batch_.warn(name + ": " + result.error().message());
+    }
+    scanner.failing = !result;
+    if (result) {
+        for (const std::string& finding : std::views::take(result->findings, findings_told)) {
+            batch_.warn(name + " found: " + finding);
+        }
+        if (result->findings.size() > findings_told) {
+            batch_.warn(name + " found " + std::to_string(result->findings.size()) +
+                        " such executions in this pass; ff doctor lists them all");
+        }
     }
 }
 
@@ -178,6 +210,18 @@ Result<std::uint64_t> Scanners::unblock_page(core::Bucket bucket, core::Eid& at,
     FF_TRY(const auto eids, store.scan_bucket(bucket, at, unblock_page_max));
     at = eids.size() < unblock_page_max ? 0 : eids.back();
     FF_TRY_VOID(store.load(eids, core::InputNeed::none, false, snapshot));
+    std::map<core::RouteId, bool> served;  // does a live worker have what the route requires?
+    const auto is_served = [&](core::RouteId id) -> Result<bool> {
+        if (auto known = served.find(id); known != served.end()) {
+            return known->second;
+        }
+        const core::Route& route = snapshot.route(id);
+        FF_TRY(const auto workers, store.workers_of(route.key.ns, route.key.lane, now));
+        return served[id] = route.required.empty() ||
+                            std::ranges::any_of(workers, [&](const core::WorkerRow& worker) {
+                                return satisfies(worker.capabilities, route.required);
+                            });
+    };
     for (core::Eid eid : eids) {
         const core::ExecutionCell* cell = snapshot.find_cell(eid);
         if (cell == nullptr || !cell->execution.current) {
@@ -185,12 +229,7 @@ Result<std::uint64_t> Scanners::unblock_page(core::Bucket bucket, core::Eid& at,
         }
         const core::Execution& e = *cell->execution.current;
         if (bucket == core::Bucket::blocked_by_route) {
-            const core::Route& route = snapshot.route(e.route);
-            FF_TRY(const auto workers, store.workers_of(route.key.ns, route.key.lane, now));
-            const bool capable = route.required.empty() ||
-                                 std::ranges::any_of(workers, [&](const core::WorkerRow& worker) {
-                                     return satisfies(worker.capabilities, route.required);
-                                 });
+            FF_TRY(const bool capable, is_served(e.route));
             if (!capable) {
                 continue;
             }

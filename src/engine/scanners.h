@@ -45,10 +45,14 @@ class Scanners {
     };
     struct Scanner : Kind {
         std::optional<TimestampMs> next_at;  ///< absent: only when asked for
+        bool failing = false;                ///< the last time; it is told once
     };
     static const std::vector<Kind>& kinds();
     /// The names, for people.
     static std::string known_names();
+
+    Result<ScannerResult> run_in_background(const Scanner& scanner, TimestampMs now);
+    void report(Scanner& scanner, const Result<ScannerResult>& result);
 
     Result<ScannerResult> due_pass(TimestampMs now);
     Result<ScannerResult> worker_ttl_sweep(TimestampMs now);

@@ -1,12 +1,12 @@
 #include "engine/writer.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
 #include <deque>
 #include <iterator>
 #include <utility>
+
+#include "engine/engine_thread.h"
 
 namespace ff::engine {
 
@@ -14,6 +14,8 @@ namespace {
 
 /// Due timers taken into one batch: enough to share a sync, few enough not to hold up callers.
 constexpr std::size_t due_per_batch = 256;
+/// Batches of due work in a row without any effect (leases that were renewed) before a pass ends.
+constexpr int fruitless_max = 64;
 /// How long the writer rests after a batch that failed without being anybody's.
 constexpr DurationMs stumble_ms = 100;
 
@@ -39,9 +41,8 @@ std::optional<Error> Writer::refuse(std::size_t commands, std::size_t bytes) con
     }
     if (inbox_.size() + commands > options_.queue_commands_max ||
         inbox_bytes_ + bytes > options_.queue_bytes_max) {
-        return Error{ErrorCode::overloaded,
-                     "too many commands are waiting; try again in a moment",
-                     {}};
+        return Error{
+            ErrorCode::overloaded, "too many commands are waiting; try again in a moment", {}};
     }
     return std::nullopt;
 }
@@ -165,7 +166,7 @@ std::vector<Pending> Writer::take(bool& stopping) {
 }
 
 void Writer::run() {
-    pthread_setname_np(pthread_self(), "ff-writer");
+    enter_engine_thread("ff-writer");
     if (auto ok = batch_.refresh_next_due(); !ok) {
         warn_("reading due times: " + ok.error().message());
     }
@@ -229,6 +230,10 @@ ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,
     waiting_ = batch_.claims().waiting();  // before anybody hears of this batch
     if (run.failure) {
         const ScannerResult failed{0, 1, {}};
+        answer_refused(run);
+        if (run.store_failed) {
+            return failed;
+        }
         const bool own = alone && run.due_taken == 0 && run.outcomes.size() == 1 &&
                          run.outcomes[0].pending.ticket == ticket;
         if (own) {
@@ -250,12 +255,36 @@ ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,
     return {run.due_handled, 0, {}};
 }
 
+/// Answers those whose answer a failure is: the claims it came of, and everybody when the store
+/// could not be used at all.
+void Writer::answer_refused(Batch::Run& run) {
+    if (run.store_failed) {
+        std::ranges::move(run.outcomes, std::back_inserter(run.refused));
+        run.outcomes.clear();
+        stumbled_ = run.refused.empty();
+        if (stumbled_) {
+            warn_("a batch failed: " + run.failure->message());
+        }
+    }
+    for (Outcome& outcome : run.refused) {
+        outcome.response = std::unexpected(*run.failure);
+    }
+    if (!run.refused.empty()) {
+        finisher_.finish(std::exchange(run.refused, {}), false);
+    }
+}
+
 ScannerResult Writer::handle_due(TimestampMs now) {
     ScannerResult result;
-    while (batch_.next_due() && *batch_.next_due() <= now) {
+    int fruitless = 0;
+    while (batch_.next_due() && *batch_.next_due() <= now && fruitless < fruitless_max) {
         const ScannerResult batch = run_batch({}, now, due_per_batch);
         result.processed += batch.processed;
         result.errors += batch.errors;
+        if (batch.processed == 0 && batch_.due_taken() < due_per_batch) {
+            break;  // it saw everything that is due, and nothing came of it
+        }
+        fruitless = batch.processed == 0 ? fruitless + 1 : 0;
     }
     return result;
 }
@@ -270,6 +299,7 @@ void Writer::run_apart(Batch::Run failed, TimestampMs now) {
         Batch::Run run = batch_.run({}, now, 1, Waiting::left);
         if (run.failure) {
             warn_("due work failed: " + run.failure->message());
+            answer_refused(run);
             run_alone(std::move(run.outcomes), now);
             return;
         }
@@ -293,6 +323,12 @@ void Writer::run_alone(std::vector<Outcome> outcomes, TimestampMs now) {
             finisher_.finish(std::move(run.outcomes), batch_.take_unsynced());
             continue;
         }
+        if (run.store_failed) {
+            for (Pending& pending : std::exchange(queue, {})) {
+                run.outcomes.push_back({std::move(pending), Response(Done{})});
+            }
+        }
+        answer_refused(run);
         const auto is_own = [ticket](const Outcome& outcome) {
             return outcome.pending.ticket == ticket;
         };

@@ -47,6 +47,7 @@ class Writer {
     /// Everything that is due, whatever is in the inbox.
     ScannerResult handle_due(TimestampMs now);
     /// A batch failed: what it held is run again, each by itself, so that only the guilty fails.
+    void answer_refused(Batch::Run& run);
     void run_apart(Batch::Run failed, TimestampMs now);
     void run_alone(std::vector<Outcome> outcomes, TimestampMs now);
     void run_scanner(Pending pending, TimestampMs now);
@@ -67,11 +68,11 @@ class Writer {
 
     mutable std::mutex mutex_;
     std::condition_variable arrived_;
-    std::vector<Pending> inbox_;     // guarded by mutex_
-    std::size_t inbox_bytes_ = 0;    // guarded by mutex_
-    bool stopping_ = false;          // guarded by mutex_
-    bool poked_ = false;             // guarded by mutex_
-    bool sleeping_ = false;          // guarded by mutex_
+    std::vector<Pending> inbox_;   // guarded by mutex_
+    std::size_t inbox_bytes_ = 0;  // guarded by mutex_
+    bool stopping_ = false;        // guarded by mutex_
+    bool poked_ = false;           // guarded by mutex_
+    bool sleeping_ = false;        // guarded by mutex_
 
     std::atomic<std::uint64_t> commands_{0};
     std::atomic<std::uint64_t> batches_{0};

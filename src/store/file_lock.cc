@@ -19,7 +19,7 @@ std::string read_owner(int fd) {
 
 /// A lock of the open file, not of the process: it goes when the last descriptor does.
 struct flock whole_file() {
-    struct flock lock {};
+    struct flock lock{};
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
     return lock;
@@ -50,10 +50,9 @@ Result<std::unique_ptr<FileLock>> FileLock::take(const std::string& database_pat
                             "cannot lock " + path + ": " + std::strerror(fault) +
                                 "; the store must be on a file system with locks");
         }
-        return ff::fail(ErrorCode::store_in_use,
-                        database_path + " is in use by " +
-                            (owner.empty() ? "another process" : owner) +
-                            "; stop it first, or connect to it instead");
+        return ff::fail(ErrorCode::store_in_use, database_path + " is in use by " +
+                                                     (owner.empty() ? "another process" : owner) +
+                                                     "; stop it first, or connect to it instead");
     }
     const std::string owner = "process " + std::to_string(getpid()) + " on " + host_name();
     if (ftruncate(fd, 0) != 0 ||
@@ -86,6 +85,10 @@ std::string FileLock::owner_of(const std::string& database_path) {
 FileLock::~FileLock() {
     // So that nobody reads a name that is out of date.
     [[maybe_unused]] const int emptied = ftruncate(fd_, 0);
+    // Not left to close(): a process forked meanwhile has the same descriptor, and would keep it.
+    struct flock lock = whole_file();
+    lock.l_type = F_UNLCK;
+    [[maybe_unused]] const int unlocked = fcntl(fd_, F_OFD_SETLK, &lock);
     close(fd_);
 }
 

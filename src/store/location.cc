@@ -1,5 +1,7 @@
 #include "store/location.h"
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <string_view>
 
@@ -55,8 +57,19 @@ Result<Location> parse_location(const std::string& text) {
         return ff::fail(ErrorCode::invalid_config,
                         "an address is not a store; write sqlite:PATH or postgres://…");
     }
-    if (rest.starts_with("sqlite:")) {
+    const bool named = rest.starts_with("sqlite:");
+    if (named) {
         rest.remove_prefix(7);
+    }
+    // A word and a colon in front mean another kind of store; a file of such a name can be written
+    // as ./NAME or sqlite:NAME.
+    const std::size_t colon = rest.find(':');
+    const auto in_scheme = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+    if (!named && colon != std::string_view::npos && colon > 0 && !rest.starts_with("file:") &&
+        std::ranges::all_of(rest.substr(0, colon), in_scheme)) {
+        return ff::fail(ErrorCode::invalid_config,
+                        "there is no store \"" + std::string(rest.substr(0, colon + 1)) +
+                            "\"; write sqlite:PATH, a path, :memory: or postgres://…");
     }
     if (rest == ":memory:" || rest == "file::memory:" || rest == "file::memory:?cache=shared") {
         return Location{Location::Form::sqlite_private_memory, "", ""};

@@ -13,13 +13,12 @@ namespace ff::store {
 
 namespace {
 
-/// Each connection here is used by one thread at a time, so SQLite's own mutexes and its global
-/// memory counters only cost time (measured: 10 to 15 % of the CPU). Must happen before the first
-/// use in the process; if the host program was first, its settings stay.
+/// SQLite's global memory counters cost 10 % of the CPU and we read them nowhere. Must happen
+/// before the first use in the process; if the host program was first, its settings stay. The
+/// threading mode is not touched: the host may rely on it, and our connections say NOMUTEX.
 void configure_once() {
     static std::once_flag once;
     std::call_once(once, [] {
-        sqlite3_config(SQLITE_CONFIG_MULTITHREAD);
         sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
         sqlite3_initialize();
     });
@@ -31,24 +30,15 @@ Error sqlite_error(sqlite3* db, int code, std::string_view doing) {
     ErrorCode kind = ErrorCode::internal;
     switch (code & 0xff) {
         case SQLITE_BUSY:
-        case SQLITE_LOCKED:
-            kind = ErrorCode::store_busy;
-            break;
-        case SQLITE_FULL:
-            kind = ErrorCode::store_full;
-            break;
+        case SQLITE_LOCKED: kind = ErrorCode::store_busy; break;
+        case SQLITE_FULL: kind = ErrorCode::store_full; break;
         case SQLITE_IOERR:
         case SQLITE_CANTOPEN:
         case SQLITE_READONLY:
-        case SQLITE_PERM:
-            kind = ErrorCode::store_io;
-            break;
+        case SQLITE_PERM: kind = ErrorCode::store_io; break;
         case SQLITE_CORRUPT:
-        case SQLITE_NOTADB:
-            kind = ErrorCode::store_corrupt;
-            break;
-        default:
-            break;
+        case SQLITE_NOTADB: kind = ErrorCode::store_corrupt; break;
+        default: break;
     }
     std::string detail(doing);
     detail += ": ";

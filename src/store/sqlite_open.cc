@@ -21,23 +21,22 @@ Error open_error(const std::string& path, SqliteDb& db, Error error) {
     switch (sqlite3_errcode(db.handle()) & 0xff) {
         case SQLITE_NOTADB:
             return {ErrorCode::store_open_failed,
-                    path + " is not a FlowFabric store: the file is not a SQLite database; name "
-                           "another file",
+                    path +
+                        " is not a FlowFabric store: the file is not a SQLite database; name "
+                        "another file",
                     {}};
         case SQLITE_CORRUPT:
             return {ErrorCode::store_corrupt,
                     path + " is damaged (" + error.detail + "); restore it from a backup",
                     {}};
-        default:
-            break;
+        default: break;
     }
     switch (error.code) {
         case ErrorCode::store_busy:
         case ErrorCode::store_io:
         case ErrorCode::internal:
             return {ErrorCode::store_open_failed, "cannot open " + path + ": " + error.detail, {}};
-        default:
-            return error;
+        default: return error;
     }
 }
 
@@ -53,9 +52,9 @@ Result<void> create_private(const std::string& path) {
                         "the folder " + folder.string() + " does not exist; create it first");
     }
     if (fs::is_directory(path, ignored)) {
-        return ff::fail(ErrorCode::store_open_failed,
-                        path + " is a folder; name a file in it, for example " + path +
-                            "/flowfabric.db");
+        return ff::fail(
+            ErrorCode::store_open_failed,
+            path + " is a folder; name a file in it, for example " + path + "/flowfabric.db");
     }
     bool usable = access(path.c_str(), R_OK | W_OK) == 0;
     if (!usable && errno == ENOENT) {
@@ -125,10 +124,11 @@ Result<void> check_applied(SqliteDb& db, int version) {
 
 Result<void> apply(SqliteDb& db, const Migration& migration) {
     FF_TRY_VOID(db.execute("BEGIN IMMEDIATE"));
-    const std::string record = "INSERT INTO ff_schema_migration (version, name, checksum)"
-                               " VALUES (" +
-                               std::to_string(migration.version) + ", '" +
-                               std::string(migration.name) + "', '" + checksum(migration) + "')";
+    const std::string record =
+        "INSERT INTO ff_schema_migration (version, name, checksum)"
+        " VALUES (" +
+        std::to_string(migration.version) + ", '" + std::string(migration.name) + "', '" +
+        checksum(migration) + "')";
     auto done = db.execute(expand(migration.text, Dialect::sqlite));
     if (done) {
         done = db.execute(record);
@@ -163,10 +163,10 @@ Result<int> check_schema(SqliteDb& db) {
     FF_TRY(const int version, schema_version(db));
     const int newest = migrations().back().version;
     if (version > newest) {
-        return ff::fail(ErrorCode::schema_too_new,
-                        "the store has schema version " + std::to_string(version) +
-                            ", this program knows up to " + std::to_string(newest) +
-                            "; use a newer ff");
+        return ff::fail(ErrorCode::schema_too_new, "the store has schema version " +
+                                                       std::to_string(version) +
+                                                       ", this program knows up to " +
+                                                       std::to_string(newest) + "; use a newer ff");
     }
     FF_TRY_VOID(check_applied(db, version));
     return version;
@@ -178,9 +178,10 @@ Result<std::string> migrate_sqlite(SqliteDb& db) {
     FF_TRY(const int version, check_schema(db));
     if (version == 0) {
         // It may be there: a program that was stopped here made it and nothing else.
-        FF_TRY_VOID(db.execute("CREATE TABLE IF NOT EXISTS ff_schema_migration"
-                               " (version INTEGER PRIMARY KEY, name TEXT NOT NULL,"
-                               " checksum TEXT NOT NULL) STRICT"));
+        FF_TRY_VOID(
+            db.execute("CREATE TABLE IF NOT EXISTS ff_schema_migration"
+                       " (version INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+                       " checksum TEXT NOT NULL) STRICT"));
     }
     std::string done;
     for (const Migration& migration : migrations()) {
@@ -271,9 +272,11 @@ Result<void> SqliteStore::start(const EngineOptions& options) {
     const int readers = std::max(1, options.pool_size - 1);
     for (int i = 0; i < readers; ++i) {
         FF_TRY(auto connection, SqliteDb::open(path_, OpenMode::read_only, busy_timeout_ms_));
-        FF_TRY_VOID(connection->execute("PRAGMA query_only = ON; PRAGMA wal_autocheckpoint = 0;"
-                                        "PRAGMA cache_size = -2048"));
+        FF_TRY_VOID(
+            connection->execute("PRAGMA query_only = ON; PRAGMA wal_autocheckpoint = 0;"
+                                "PRAGMA cache_size = -2048"));
         readers_.push_back(std::make_unique<ReadConnection>(std::move(connection)));
+        readers_made_ += 1;
     }
     return {};
 }
@@ -343,9 +346,15 @@ SqliteStore::~SqliteStore() {
     memory_reader_.reset();
     hot_.reset();
     if (db_ && !path_.empty()) {
-        // The last connection: bring everything into the database file and let the log go.
-        int persist = 0;
-        sqlite3_file_control(db_->handle(), "main", SQLITE_FCNTL_PERSIST_WAL, &persist);
+        if (is_broken()) {
+            // What the log file holds is not known, and copying from it checks nothing. The next
+            // opening reads it from disk and cuts it where its checksums end.
+            sqlite3_db_config(db_->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+        } else {
+            // The last connection: bring everything into the database file and let the log go.
+            int persist = 0;
+            sqlite3_file_control(db_->handle(), "main", SQLITE_FCNTL_PERSIST_WAL, &persist);
+        }
     }
     db_.reset();
     if (log_fd_ >= 0) {

@@ -97,8 +97,17 @@ class SqliteStore final : public Store {
     void remember_leased(const core::Snapshot& snapshot);
     static int note_log_pages(void* self, sqlite3*, const char*, int pages);
     Result<void> wait_durable(std::uint64_t commit_number);
+    /// A reader for as long as this lives.
+    class Borrowed;
     std::unique_ptr<ReadConnection> take_reader();
     void give_reader(std::unique_ptr<ReadConnection> reader);
+    /// One view on one connection; `newest` is the last commit it may show.
+    Result<void> read_on(ReadConnection& connection,
+                         const std::function<Result<void>(Reader&)>& body, std::uint64_t& newest);
+    /// Lets no new read start and waits, for a moment, until those under way have ended.
+    void hold_readers();
+    void release_readers();
+    bool is_broken();
 
     // Fixed after open.
     StoreInfo info_;
@@ -123,19 +132,20 @@ class SqliteStore final : public Store {
     int log_pages_ = 0;            // in the log after the last commit
     int pages_at_checkpoint_ = 0;  // left in the log by the last checkpoint
     int warned_pages_ = 0;
+    bool checkpoint_failing_ = false;
     /// Rows under a lease, as committed. Their holder comes back soon, to renew or to finish, and
     /// nobody else writes this database: the row need not be read again.
     std::unordered_map<ExecutionId, core::Execution> leased_rows_;
     std::atomic<std::uint64_t> rows_written_{0};
 
     // Durability.
-    int log_fd_ = -1;                        // of the -wal file; fixed after open
+    int log_fd_ = -1;                          // of the -wal file; fixed after open
     std::atomic<std::uint64_t> commits_{0};    // numbered before COMMIT runs
     std::atomic<std::uint64_t> committed_{0};  // the newest that did commit
     std::mutex durable_mutex_;
     std::condition_variable durable_changed_;
-    std::uint64_t durable_ = 0;              // guarded by durable_mutex_
-    std::optional<Error> broken_;            // guarded by durable_mutex_
+    std::uint64_t durable_ = 0;    // guarded by durable_mutex_
+    std::optional<Error> broken_;  // guarded by durable_mutex_
     // The newest run of commits that failed: numbers after the first up to the second stand for
     // the first. Guarded by durable_mutex_.
     std::uint64_t failed_after_ = 0;
@@ -145,6 +155,8 @@ class SqliteStore final : public Store {
     std::mutex readers_mutex_;
     std::condition_variable reader_free_;
     std::vector<std::unique_ptr<ReadConnection>> readers_;  // guarded by readers_mutex_
+    std::size_t readers_made_ = 0;
+    bool readers_held_ = false;  // guarded by readers_mutex_
     std::recursive_mutex memory_mutex_;
     std::unique_ptr<ReadConnection> memory_reader_;
 };

@@ -35,6 +35,27 @@ TEST(SystemClock, never_goes_back_in_any_thread) {
     EXPECT_EQ(went_back.load(), 0);
 }
 
+TEST(SystemClock, time_goes_on_when_the_wall_clock_is_set_back) {
+    SystemClock clock;
+    EXPECT_EQ(clock.follow(1'000'000, 100), 1'000'000);
+    EXPECT_EQ(clock.follow(4'600'000, 200), 4'600'000) << "an hour forward: it is believed";
+    // And back again: half as fast as the steady clock, until the wall clock has caught up.
+    EXPECT_EQ(clock.follow(1'000'100, 300), 4'600'000);
+    EXPECT_EQ(clock.follow(1'000'300, 500), 4'600'100);
+    EXPECT_EQ(clock.follow(1'010'100, 10'300), 4'605'000);
+    EXPECT_EQ(clock.follow(4'700'000, 10'400), 4'700'000);
+    // The next time it begins anew.
+    EXPECT_EQ(clock.follow(4'000'000, 10'500), 4'700'000);
+    EXPECT_EQ(clock.follow(4'000'100, 10'700), 4'700'100);
+}
+
+TEST(SystemClock, a_reading_that_is_a_moment_old_is_no_step) {
+    SystemClock clock;
+    EXPECT_EQ(clock.follow(1'000'000, 100), 1'000'000);
+    EXPECT_EQ(clock.follow(999'990, 90), 1'000'000);
+    EXPECT_EQ(clock.follow(999'990, 5'000), 1'000'000);
+}
+
 TEST(SystemClock, sleep_hint_is_the_time_left_between_nothing_and_a_minute) {
     SystemClock clock;
     EXPECT_EQ(clock.sleep_hint(0), 0);

@@ -2,6 +2,8 @@
 // malformed call with the exact answer it gets; none of them writes anything.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include <functional>
 
 #include "support/scenario.h"
@@ -169,9 +171,14 @@ TEST(ValidateClaim, every_argument_has_its_limits) {
                   "invalid_input: lease_ttl_ms must be in 100..=3600000 (got 99)");
     EXPECT_ANSWER(calls, op.lease_ttl_ms = 3'600'001,
                   "invalid_input: lease_ttl_ms must be in 100..=3600000 (got 3600001)");
-    EXPECT_ANSWER(calls, op.max_tasks = 0, "invalid_input: max_tasks must be in 1..=1000");
-    EXPECT_ANSWER(calls, op.max_tasks = 1001, "invalid_input: max_tasks must be in 1..=1000");
-    EXPECT_ANSWER(calls, op.max_wait_ms = -1, "invalid_input: max_wait_ms must not be negative");
+    EXPECT_ANSWER(calls, op.max_tasks = 0, "invalid_input: max_tasks must be in 1..=1000 (got 0)");
+    EXPECT_ANSWER(calls, op.max_tasks = 1001,
+                  "invalid_input: max_tasks must be in 1..=1000 (got 1001)");
+    EXPECT_ANSWER(calls, op.max_wait_ms = -1,
+                  "invalid_input: max_wait_ms must be in 0..=86400000 (got -1)");
+    EXPECT_ANSWER(calls, op.max_wait_ms = std::numeric_limits<DurationMs>::max(),
+                  "invalid_input: max_wait_ms must be in 0..=86400000 (got 9223372036854775807)");
+    EXPECT_ANSWER(calls, op.kinds = words(257), "invalid_input: kinds: at most 256 (got 257)");
     EXPECT_ANSWER(calls, op.ns = "", "invalid_input: namespace: must not be empty");
     EXPECT_ANSWER(calls, op.kinds = {""}, "invalid_input: kinds: must not be empty");
     EXPECT_ANSWER(calls, op.lanes = words(64), "ok");

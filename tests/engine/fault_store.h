@@ -38,6 +38,16 @@ class FaultStore final : public store::Store {
         const std::lock_guard lock(mutex_);
         sync_fails_ = true;
     }
+    /// No transaction can be begun.
+    void fail_begins(bool fails) {
+        const std::lock_guard lock(mutex_);
+        begin_fails_ = fails;
+    }
+    /// Executions for whose number it gives a code cannot be loaded by number.
+    void fail_loads_if(std::function<std::optional<ErrorCode>(core::Eid)> fault) {
+        const std::lock_guard lock(mutex_);
+        load_fault_ = std::move(fault);
+    }
     /// A timer of an execution that does not exist.
     void invent_timer(core::TimerKey key) {
         const std::lock_guard lock(mutex_);
@@ -70,12 +80,28 @@ class FaultStore final : public store::Store {
     std::int64_t next_eid(TimestampMs now) override { return inner_->next_eid(now); }
     std::int64_t next_route_id() override { return inner_->next_route_id(); }
 
-    Result<void> begin() override { return inner_->begin(); }
+    Result<void> begin() override {
+        {
+            const std::lock_guard lock(mutex_);
+            if (begin_fails_) {
+                return ff::fail(ErrorCode::store_busy, "as told");
+            }
+        }
+        return inner_->begin();
+    }
     Result<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override {
         return inner_->load(set, snapshot);
     }
     Result<void> load(std::span<const core::Eid> eids, core::InputNeed input, bool attempt,
                       core::Snapshot& snapshot) override {
+        {
+            const std::lock_guard lock(mutex_);
+            for (core::Eid eid : eids) {
+                if (const auto code = load_fault_ ? load_fault_(eid) : std::nullopt) {
+                    return ff::fail(*code, "as told");
+                }
+            }
+        }
         return inner_->load(eids, input, attempt, snapshot);
     }
     Result<std::vector<core::ReadyKey>> scan_ready(core::RouteId route,
@@ -170,12 +196,14 @@ class FaultStore final : public store::Store {
     std::unique_ptr<store::Store> inner_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
-    FailFn fails_;                          // guarded by mutex_
-    std::vector<core::TimerKey> invented_;  // guarded by mutex_
-    bool sync_fails_ = false;               // guarded by mutex_
-    bool held_ = false;                     // guarded by mutex_
-    bool waiting_ = false;                  // guarded by mutex_
-    std::uint64_t failed_ = 0;              // guarded by mutex_
+    FailFn fails_;                                                   // guarded by mutex_
+    std::vector<core::TimerKey> invented_;                           // guarded by mutex_
+    std::function<std::optional<ErrorCode>(core::Eid)> load_fault_;  // guarded by mutex_
+    bool begin_fails_ = false;                                       // guarded by mutex_
+    bool sync_fails_ = false;                                        // guarded by mutex_
+    bool held_ = false;                                              // guarded by mutex_
+    bool waiting_ = false;                                           // guarded by mutex_
+    std::uint64_t failed_ = 0;                                       // guarded by mutex_
 };
 
 }  // namespace ff::engine::test

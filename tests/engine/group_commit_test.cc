@@ -234,6 +234,118 @@ TEST_F(GroupCommit, AWaitingClaimIsNotToldOfATransactionThatFailedBesideIt) {
     EXPECT_EQ(sent.tasks().size(), 1U);
 }
 
+TEST_F(GroupCommit, ARowThatCannotBeReadIsPassedOver) {
+    ok(job());
+    const CreateResult readable = ok(job());
+    store_->fail_loads_if([first = std::optional<core::Eid>()](core::Eid eid) mutable {
+        first = first.value_or(eid);
+        return eid == *first ? std::optional(ErrorCode::corruption) : std::nullopt;
+    });
+    const auto tasks = claim_some("w1", "default");
+    ASSERT_EQ(tasks.size(), 1U);
+    EXPECT_EQ(tasks[0].execution_id(), readable.execution_id);
+    EXPECT_TRUE(claim_some("w1", "default").empty());
+    ASSERT_EQ(warnings_->all().size(), 1U);
+    EXPECT_NE(warnings_->all()[0].find("claim passes over"), std::string::npos);
+}
+
+TEST_F(GroupCommit, AClaimThatTheStoreFailsIsAnsweredAndHoldsUpNobody) {
+    ok(job());
+    store_->fail_loads_if([](core::Eid) { return std::optional(ErrorCode::store_io); });
+    EXPECT_EQ(refused(claim_by("w1")), "store_io");
+    SentClaim waiting(*engine_, with(claim_by("w2"), [](auto& op) { op.max_wait_ms = 600'000; }));
+    EXPECT_EQ(code_of(waiting.get()), "store_io") << "rather than left to wait for ever";
+    // In one batch with others: those are not touched.
+    const auto responses = engine_->run_many({job("a"), claim_by("w1"), job("b")});
+    EXPECT_EQ(code_of(responses[0]), "ok");
+    EXPECT_EQ(code_of(responses[1]), "store_io");
+    EXPECT_EQ(code_of(responses[2]), "ok");
+    store_->fail_loads_if(nullptr);
+    EXPECT_EQ(claim_some("w1", "default").size(), 1U);
+}
+
+TEST_F(GroupCommit, WhenNoTransactionBeginsEverybodyIsToldAtOnce) {
+    SentClaim waiting(*engine_, with(claim_by("w1"), [](auto& op) { op.max_wait_ms = 600'000; }));
+    ok(RunScanner{"grant_sweep"});
+    store_->fail_begins(true);
+    const auto results = engine_->run_all(std::vector<CreateExecution>(50, job()));
+    for (const auto& result : results) {
+        EXPECT_EQ(code_of(result), "store_busy");
+    }
+    EXPECT_EQ(code_of(waiting.get()), "store_busy");
+    store_->fail_begins(false);
+    ok(job());
+    EXPECT_EQ(claim_some("w1", "default").size(), 1U);
+}
+
+TEST_F(GroupCommit, ClaimsWithOtherDemandsAreServedInOrderOfArrival) {
+    const auto waiting = [&](const std::string& worker, std::vector<std::string> capabilities) {
+        return with(claim_by(worker), [&](auto& op) {
+            op.capabilities = std::move(capabilities);
+            op.max_wait_ms = 600'000;
+        });
+    };
+    // Whoever was served goes to the end of the queue, whatever it can do.
+    const std::vector<std::vector<std::string>> able{{"gpu"}, {"gpu", "cuda"}, {"gpu", "tpu"}};
+    std::vector<std::unique_ptr<SentClaim>> queue;
+    for (std::size_t i = 0; i < able.size(); ++i) {
+        queue.push_back(std::make_unique<SentClaim>(*engine_, waiting("w", able[i])));
+        ok(RunScanner{"grant_sweep"});
+    }
+    for (std::size_t i = 0; i < 9; ++i) {
+        ok(job_requiring({"gpu"}));
+        ok(RunScanner{"grant_sweep"});
+        for (std::size_t k = 0; k < queue.size(); ++k) {
+            EXPECT_EQ(queue[k]->answered(), k == i % 3) << "round " << i << ", claim " << k;
+        }
+        ASSERT_TRUE(queue[i % 3]->answered());
+        queue[i % 3] = std::make_unique<SentClaim>(*engine_, waiting("w", able[i % 3]));
+        ok(RunScanner{"grant_sweep"});
+    }
+}
+
+TEST_F(GroupCommit, AClaimCarriesNoMoreThanAFewMegabytes) {
+    for (int i = 0; i < 40; ++i) {
+        ok(with(job(), [](auto& op) { op.input_payload.assign(1U << 20, 'x'); }));
+    }
+    const auto all = with(claim_by("w1"), [](auto& op) { op.max_tasks = 1'000; });
+    EXPECT_EQ(ok(all).tasks.size(), 8U);
+    // A batch is bounded as well; claims beyond the bound are served by the next, not sent away.
+    const auto responses = engine_->run_many({all, all, all, all, all});
+    std::size_t taken = 0;
+    for (const Response& response : responses) {
+        ASSERT_EQ(code_of(response), "ok");
+        taken += std::get<ClaimResult>(*response).tasks.size();
+    }
+    EXPECT_EQ(taken, 32U);
+}
+
+TEST_F(GroupCommit, AWorkerMarkedDeadLosesWhatItTookInTheSameBatch) {
+    const ExecutionId id = ok(job()).execution_id;
+    ok(registration(instance_of("w1")));
+    const Grant grant = ok(with(IssueClaimGrant{}, [&](auto& op) {
+        op.execution_id = id;
+        op.lane_id = "default";
+        op.worker_id = "w1";
+        op.worker_instance_id = instance_of("w1");
+    }));
+    Answers answers(1);
+    block_writer(answers, 0);
+    ClaimExecution take;
+    take.execution_id = id;
+    take.lane_id = "default";
+    take.worker_id = "w1";
+    take.worker_instance_id = instance_of("w1");
+    std::promise<std::vector<Response>> both;
+    engine_->call_many({take, MarkWorkerDead{"acme", instance_of("w1"), "gone", true}},
+                       [&](auto responses) { both.set_value(std::move(responses)); });
+    store_->let_go();
+    const auto responses = both.get_future().get();
+    EXPECT_EQ(code_of(responses[0]), "ok");
+    ASSERT_EQ(code_of(responses[1]), "ok");
+    EXPECT_EQ(std::get<MarkWorkerDeadResult>(*responses[1]).leases_revoked, 1U);
+}
+
 // --------------------------------------------------------------------------------- time and faults
 
 TEST_F(GroupCommit, ACommandIsNotFailedByDueWorkThatCannotBeWritten) {

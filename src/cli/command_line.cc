@@ -103,8 +103,8 @@ std::string fault_of_number(const std::string& text, Range<N> range) {
 template <class T, class N>
 CLI::Option& add_number(CLI::App& app, const std::string& name, T& value, Range<N> range,
                         const std::string& help, const std::string& usual) {
-    CLI::Option* option = app.add_option(
-        name, value, fmt::format("{} ({}; default {})", help, range.text(), usual));
+    CLI::Option* option =
+        app.add_option(name, value, fmt::format("{} ({}; default {})", help, range.text(), usual));
     option->check(
         CLI::Validator([range](std::string& text) { return fault_of_number(text, range); }, ""));
     option->type_name("N");
@@ -341,8 +341,7 @@ ExitCode refuse_usage(const CLI::App& command, std::string_view fault) {
     return ExitCode::usage;
 }
 
-ExitCode parse_and_run(CLI::App& app, const std::vector<std::string>& words,
-                       const Action& action) {
+ExitCode parse_and_run(CLI::App& app, const std::vector<std::string>& words, const Action& action) {
     const Reading reading = read_words(app, words);
     if (!reading.fault.empty()) {
         return refuse_usage(*reading.command, reading.fault);

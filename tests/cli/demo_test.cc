@@ -52,5 +52,16 @@ TEST(Demo, LeavesNothingBehindUnlessAsked) {
     EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(path).parent_path()));
 }
 
+TEST(Demo, EndsQuietlyAndTidiesUpWhenItsReaderHasHadEnough) {
+    const Folder folder;
+    const Ran ran =
+        run_shell("{ TMPDIR=\"$1\" \"$0\" demo --seconds 30; echo $? >\"$2\"; } | head -n 1",
+                  {folder.path(), folder.file("code")});
+    EXPECT_TRUE(contains(ran.out, "1,000 jobs")) << ran.out;
+    EXPECT_EQ(ran.err, "");
+    EXPECT_EQ(run_shell("cat \"$1\"", {folder.file("code")}).out, "1\n") << "no signal";
+    EXPECT_EQ(run_shell("ls \"$1\"", {folder.path()}).out, "code\n") << "its store is gone";
+}
+
 }  // namespace
 }  // namespace ff::test

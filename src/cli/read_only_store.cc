@@ -173,6 +173,14 @@ Result<StoreFile> open_store_file(const std::string& text) {
     file.stamp = FileStamp::of(file.path);
     const bool owned = !store::FileLock::owner_of(file.path).empty();
     const std::optional<Header> header = owned ? std::nullopt : read_header(file.path);
+    if (!owned && file.stamp.bytes == 0 && file.log_bytes() > 0) {
+        // SQLite would remove the log, even for a reader.
+        return std::unexpected(
+            damaged(ErrorCode::store_corrupt, file.path,
+                    fmt::format("is damaged or cut short: it is empty, with a log of {} beside it",
+                                bytes_text(file.log_bytes())),
+                    "not asked, since it would remove the log"));
+    }
     // Of a file with a log SQLite wants the log and an index beside it, and a reader cannot remove
     // them again. Where there is no log and nobody has the store open, the file is all there is.
     file.immutable = header && header->uses_log && !file.stamp.has_log;

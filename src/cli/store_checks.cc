@@ -289,7 +289,7 @@ std::vector<Check> check_damaged(const Damage& damage) {
     file.path = damage.path;
     Check integrity{"integrity"};
     integrity.detail = damage.what;
-    integrity.add("SQLite says: " + damage.sqlite);
+    integrity.add("SQLite: " + damage.sqlite);
     return {check_library(), check_file(file), check_owner(file), std::move(integrity)};
 }
 

@@ -197,6 +197,18 @@ TEST_F(Doctor, ReportsAFileThatWasCutShort) {
     }
 }
 
+TEST_F(Doctor, LeavesTheLogOfAnEmptyFileAlone) {
+    const std::string empty = folder_.file("empty.db");
+    const std::string log(5'000, 'x');
+    std::ofstream(empty).flush();
+    std::ofstream(empty + "-wal") << log;
+    const Ran ran = run_ff({"doctor", "--db", empty});
+    EXPECT_EQ(ran.code, 1) << ran.out;
+    EXPECT_TRUE(contains(ran.out, "it is empty, with a log of 4.9 KiB beside it")) << ran.out;
+    EXPECT_EQ(run_ff({"inspect", "--db", empty, "ls"}).code, 1);
+    EXPECT_EQ(std::filesystem::file_size(empty + "-wal"), log.size());
+}
+
 /// As root every file can be read, so the program is run as nobody.
 TEST_F(Doctor, SaysThatItMayNotRead) {
     const std::string as_nobody = geteuid() == 0 ? "setpriv --reuid=65534 --clear-groups " : "";

@@ -65,6 +65,10 @@ struct Header {
 /// Nothing when the file is no database or is shorter than a header. Not for a file that this
 /// process has open in SQLite: closing it here would drop SQLite's locks.
 std::optional<Header> read_header(const std::string& path) {
+    std::error_code ignored;
+    if (!fs::is_regular_file(path, ignored)) {
+        return std::nullopt;  // a pipe would keep us waiting
+    }
     std::array<char, 100> bytes{};
     std::ifstream in(path, std::ios::binary);
     if (!in.read(bytes.data(), bytes.size()) ||
@@ -167,8 +171,11 @@ Result<StoreFile> open_store_file(const std::string& text) {
     }
     StoreFile file;
     file.path = store::canonical_path(location.target);
-    if (eaccess(file.path.c_str(), R_OK) != 0 && errno == EACCES) {
-        return std::unexpected(permission_denied(file.path));
+    for (const char* part : {"", "-wal", "-shm"}) {
+        const std::string path = file.path + part;
+        if (eaccess(path.c_str(), R_OK) != 0 && errno == EACCES) {
+            return std::unexpected(permission_denied(path));
+        }
     }
     file.stamp = FileStamp::of(file.path);
     const bool owned = !store::FileLock::owner_of(file.path).empty();

@@ -213,13 +213,19 @@ TEST_F(Doctor, LeavesTheLogOfAnEmptyFileAlone) {
 TEST_F(Doctor, SaysThatItMayNotRead) {
     const std::string as_nobody = geteuid() == 0 ? "setpriv --reuid=65534 --clear-groups " : "";
     std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
+    const auto expect_refusal_of = [&](const std::string& file) {
+        for (const char* command : {"doctor --db \"$1\"", "inspect --db \"$1\" stats"}) {
+            const Ran ran = run_shell(as_nobody + "\"$0\" " + command, {path_});
+            EXPECT_EQ(ran.code, 1) << ran.out;
+            EXPECT_EQ(ran.err, "ff: cannot read " + file + ": permission denied\n");
+        }
+    };
     std::filesystem::permissions(path_, std::filesystem::perms::none);
-    const std::string said = "ff: cannot read " + path_ + ": permission denied\n";
-    for (const char* command : {"doctor --db \"$1\"", "inspect --db \"$1\" stats"}) {
-        const Ran ran = run_shell(as_nobody + "\"$0\" " + command, {path_});
-        EXPECT_EQ(ran.code, 1) << ran.out;
-        EXPECT_EQ(ran.err, said);
-    }
+    expect_refusal_of(path_);
+    std::filesystem::permissions(path_, std::filesystem::perms(0644));
+    std::ofstream(path_ + "-wal") << "x";
+    std::filesystem::permissions(path_ + "-wal", std::filesystem::perms::none);
+    expect_refusal_of(path_ + "-wal");
 }
 
 TEST_F(Doctor, RefusesWhatIsNotAStore) {

@@ -110,7 +110,7 @@ std::string worker_text(const DemoWorkerView& worker, std::size_t columns,
         case DemoWorkerView::State::killed: return terminal.paint(line("✗ killed"), Style::red);
         case DemoWorkerView::State::busy: break;
     }
-    const std::string text = line("● " + worker.doing);
+    std::string text = line("● " + worker.doing);
     const std::size_t dot = text.find("●");
     if (dot == std::string::npos) {
         return text;

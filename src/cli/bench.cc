@@ -11,6 +11,7 @@
 #include "cli/bench_growth.h"
 #include "cli/bench_lifecycle.h"
 #include "cli/temp_folder.h"
+#include "cli/terminal.h"
 
 namespace ff::cli {
 
@@ -59,7 +60,9 @@ Result<void> run(const BenchOptions& options) {
 ExitCode run_bench(const BenchOptions& options) {
     const auto outcome = run(options);
     if (!outcome) {
-        complain(outcome.error());
+        if (output_fault() == 0) {  // else main says what is to be said
+            complain(outcome.error());
+        }
         return ExitCode::failed;
     }
     return ExitCode::ok;

@@ -60,6 +60,9 @@ Result<void> Figures::add(Figure figure) {
         line_.clear();
         print_out(json::dump(as_json(figure)) + "\n");
     }
+    if (output_fault() != 0) {
+        return ff::fail(ErrorCode::internal, "nobody takes the figures");
+    }
     figures_.push_back(std::move(figure));
     return {};
 }

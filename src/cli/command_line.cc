@@ -4,15 +4,23 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <cstring>
 #include <functional>
 #include <memory>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/bench.h"
 #include "cli/demo.h"
 #include "cli/doctor.h"
 #include "cli/inspect.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "store/sqlite_db.h"
 
@@ -43,8 +51,64 @@ void add_word(CLI::App& app, const std::string& name, E& value, const std::strin
         ->type_name(joined(words<E>(), "|"));
 }
 
-void add_output(CLI::App& app, Output& output) {
-    add_word(app, "-o,--output", output, "For people (default) or for programs");
+void add_output(CLI::App& app, Output& output,
+                const std::string& help = "For people (default) or for programs") {
+    add_word(app, "-o,--output", output, help);
+}
+
+/// `1,000`, `0.5`.
+template <class N>
+std::string number_text(N value) {
+    if constexpr (std::floating_point<N>) {
+        if (value != std::floor(value)) {
+            return fmt::format("{}", value);
+        }
+    }
+    return with_commas(static_cast<std::uint64_t>(value));
+}
+
+template <class N>
+struct Range {
+    N low;
+    N high;
+
+    [[nodiscard]] std::string text() const {
+        return fmt::format("{} to {}", number_text(low), number_text(high));
+    }
+};
+
+template <class N>
+bool parses_as(const std::string& text, N& value, std::errc& fault) {
+    const char* end = text.data() + text.size();
+    const auto [at, code] = std::from_chars(text.data(), end, value);
+    fault = code;
+    return at == end && !text.empty() && code != std::errc::invalid_argument;
+}
+
+/// What is wrong with a number, or nothing.
+template <class N>
+std::string fault_of_number(const std::string& text, Range<N> range) {
+    N value{};
+    double any{};
+    std::errc fault{};
+    if (!parses_as(text, value, fault)) {
+        return parses_as(text, any, fault) ? text + " is not a whole number"
+                                           : text + " is not a number";
+    }
+    const bool inside = fault == std::errc{} && value >= range.low && value <= range.high;
+    return inside ? "" : fmt::format("{} is not in the range {}", text, range.text());
+}
+
+/// An option that takes a number, or a list of numbers; the help names its limits.
+template <class T, class N>
+CLI::Option& add_number(CLI::App& app, const std::string& name, T& value, Range<N> range,
+                        const std::string& help, const std::string& usual) {
+    CLI::Option* option =
+        app.add_option(name, value, fmt::format("{} ({}; default {})", help, range.text(), usual));
+    option->check(
+        CLI::Validator([range](std::string& text) { return fault_of_number(text, range); }, ""));
+    option->type_name("N");
+    return *option;
 }
 
 void add_db(CLI::App& app, std::string& db) {
@@ -66,19 +130,19 @@ void add_demo(CLI::App& app, Action& action) {
         app, "demo", "Run a small workload and watch it",
         "  ff demo                               # 1,000 jobs on 4 workers, about 6 seconds\n"
         "  ff demo --jobs 20000 --workers 16\n"
-        "  ff demo --db demo.db                  # keeps the store: ff inspect --db demo.db ls");
+        "  ff demo --db demo.db                  # keeps the store: ff inspect --db demo.db ls\n"
+        "In a terminal the store stays open after the last job, for a look into it, until "
+        "Ctrl-C.");
     demo.add_option("--db", options->db, "A file to make (default: a temporary one)")
         ->type_name("FILE");
-    demo.add_option("--jobs", options->jobs, "Executions to submit (default 1,000)")
-        ->check(quiet(CLI::Range(DemoOptions::jobs_min, 1'000'000)))
-        ->type_name("N");
-    demo.add_option("--workers", options->workers, "Workers, each one job at a time (default 4)")
-        ->check(quiet(CLI::Range(1, DemoOptions::workers_max)))
-        ->type_name("N");
-    demo.add_option("--seconds", options->seconds, "Time over which the jobs come in (default 5)")
-        ->check(quiet(CLI::Range(0.5, 3'600.0)))
-        ->type_name("S");
-    demo.add_flag("--keep", options->keep, "Leave the temporary store behind");
+    add_number(demo, "--jobs", options->jobs, Range{DemoOptions::jobs_min, 1'000'000},
+               "Executions to submit", "1,000");
+    add_number(demo, "--workers", options->workers, Range{1, DemoOptions::workers_max},
+               "Workers, each one job at a time", "4");
+    add_number(demo, "--seconds", options->seconds, Range{0.5, 3'600.0},
+               "Time over which the jobs come in", "5")
+        .type_name("S");
+    demo.add_flag("--keep", options->keep, "Keep the temporary store; a named one is always kept");
     demo.callback([&action, options] { action = [options] { return run_demo(*options); }; });
 }
 
@@ -105,17 +169,16 @@ void add_bench(CLI::App& app, Action& action) {
     add_word(bench, "--store", options->store, "Where executions are kept (default sqlite)");
     bench.add_option("--db", options->folder, "Folder for the files (default: a temporary one)")
         ->type_name("DIR");
-    bench
-        .add_option("--workers", options->workers, "Workers of claim_complete_<n> (default 16,64)")
-        ->delimiter(',')
-        ->check(quiet(CLI::Range(1, 1'024)))
+    add_number(bench, "--workers", options->workers, Range{1, 1'024},
+               "Workers of claim_complete_<n>", "16,64")
+        .delimiter(',')
         ->type_name("N,N");
-    bench.add_option("--backlog", options->backlog, "Executions in a phase (default 20,000)")
-        ->check(quiet(CLI::Range(100, 10'000'000)))
-        ->type_name("N");
+    add_number(bench, "--backlog", options->backlog, Range{100, 10'000'000},
+               "Executions in a phase", "20,000");
     bench.add_flag("--quick", options->quick, "Small sizes, to see that it works");
     bench.add_option("--svg", options->svg, "Folder for plots of growth")->type_name("DIR");
-    add_output(bench, options->output);
+    add_output(bench, options->output,
+               "For people (default) or for programs: json is one JSON object a line");
     bench.callback([&action, options] { action = [options] { return run_bench(*options); }; });
 }
 
@@ -141,9 +204,7 @@ void add_inspect_list(CLI::App& inspect, const std::shared_ptr<InspectArgs>& arg
     list.add_option("--ns", filter.ns, "Of this namespace")->type_name("NS");
     list.add_option("--kind", filter.kind, "Of this kind")->type_name("KIND");
     list.add_option("--tag", filter.tag, "With this tag")->type_name("KEY=VALUE");
-    list.add_option("--limit", filter.limit, "How many at most (default 50)")
-        ->check(quiet(CLI::Range(1, 1'000)))
-        ->type_name("N");
+    add_number(list, "--limit", filter.limit, Range{1, 1'000}, "How many at most", "50");
     list.add_option("--cursor", filter.cursor, "Continue where a list ended")->type_name("CURSOR");
     list.callback(
         [&action, args] { action = [args] { return inspect_list(args->common, args->list); }; });
@@ -202,9 +263,118 @@ std::string version_text() {
     return fmt::format("ff {} (SQLite {})", FF_VERSION, store::sqlite_version());
 }
 
+// --------------------------------------------------------------------------- what was meant
+
+/// `ff inspect ls`.
+std::string path_of(const CLI::App& command) {
+    const CLI::App* parent = command.get_parent();
+    return parent == nullptr ? command.get_name() : path_of(*parent) + " " + command.get_name();
+}
+
+const CLI::Option* find_option(const CLI::App& command, const std::string& name) {
+    const CLI::Option* option = command.get_option_no_throw(name);
+    const CLI::App* parent = command.get_parent();
+    return option == nullptr && parent != nullptr && command.get_fallthrough()
+               ? find_option(*parent, name)
+               : option;
+}
+
+const CLI::App* find_command(const CLI::App& parent, const std::string& name) {
+    const auto found =
+        parent.get_subcommands([&](const CLI::App* app) { return app->check_name(name); });
+    return found.empty() ? nullptr : found.front();
+}
+
+bool takes_commands(const CLI::App& command) {
+    return !command.get_subcommands([](const CLI::App*) { return true; }).empty();
+}
+
+bool takes_arguments(const CLI::App& command) {
+    return !command.get_options([](const CLI::Option* o) { return o->get_positional(); }).empty();
+}
+
+/// The command that the words lead to, and the first word that nobody knows.
+struct Reading {
+    const CLI::App* command;
+    std::string fault;  ///< empty: every word is known
+};
+
+/// CLI11 reports what is missing before what is misspelt; people need it the other way round.
+Reading read_words(const CLI::App& app, const std::vector<std::string>& words) {
+    const CLI::App* at = &app;
+    for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+        const std::string& word = words[i];
+        if (word.size() > 1 && word[0] == '-') {
+            const bool is_long = word[1] == '-';
+            const std::string name = is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
+            const CLI::Option* option = find_option(*at, name);
+            if (option == nullptr) {
+                return {at, "unknown option " + name};
+            }
+            const bool takes_next = name == word && option->get_items_expected_max() > 0;
+            i += takes_next ? 1 : 0;
+        } else if (const CLI::App* command = find_command(*at, word); command != nullptr) {
+            at = command;
+        } else if (takes_commands(*at)) {
+            return {at, fmt::format("unknown command \"{}\"", word)};
+        } else if (!takes_arguments(*at)) {
+            return {at, fmt::format("unexpected argument \"{}\"", word)};
+        }
+    }
+    return {at, ""};
+}
+
+/// `ff help doctor` is `ff doctor --help`, `ff version` is `ff --version`.
+std::vector<std::string> words_of(int argc, const char* const* argv) {
+    std::vector<std::string> words(argv + 1, argv + argc);
+    if (!words.empty() && words[0] == "help") {
+        words.erase(words.begin());
+        words.emplace_back("--help");
+    } else if (!words.empty() && words[0] == "version") {
+        words[0] = "--version";
+    }
+    return words;
+}
+
+ExitCode refuse_usage(const CLI::App& command, std::string_view fault) {
+    complain(fmt::format("{}; see {} --help", fault, path_of(command)));
+    return ExitCode::usage;
+}
+
+ExitCode parse_and_run(CLI::App& app, const std::vector<std::string>& words, const Action& action) {
+    const Reading reading = read_words(app, words);
+    if (!reading.fault.empty()) {
+        return refuse_usage(*reading.command, reading.fault);
+    }
+    try {
+        app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // as CLI11 wants it
+    } catch (const CLI::Success& asked) {
+        std::ostringstream text;  // help or version
+        app.exit(asked, text, text);
+        print_out(text.str());
+        return ExitCode::ok;
+    } catch (const CLI::ParseError& error) {
+        const std::string_view fault = error.what();
+        return refuse_usage(*reading.command,
+                            fault.starts_with("A subcommand") ? "name a command" : fault);
+    }
+    return action ? action() : ExitCode::usage;
+}
+
+/// What could not be printed makes a success a failure. A reader who had enough is no fault.
+ExitCode after_output(ExitCode code) {
+    const int fault = output_fault();
+    if (fault == 0 || fault == EPIPE) {
+        return code;
+    }
+    complain(fmt::format("cannot write output: {}", std::strerror(fault)));
+    return code == ExitCode::ok ? ExitCode::failed : code;
+}
+
 }  // namespace
 
 ExitCode run_command_line(int argc, const char* const* argv) {
+    prepare_output();
     CLI::App app("FlowFabric: durable execution in one program and one file.", "ff");
     Action action;
     app.set_version_flag("--version", version_text());
@@ -215,22 +385,13 @@ ExitCode run_command_line(int argc, const char* const* argv) {
         "  ff inspect --db app.db ls             # what is in a store\n"
         "  ff doctor --db app.db                 # is it sound\n"
         "  ff bench                              # how fast is it here\n"
+        "  ff help inspect ls                    # the help of a command\n"
         "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict.");
     add_demo(app, action);
     add_doctor(app, action);
     add_inspect(app, action);
     add_bench(app, action);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::Success& asked) {
-        app.exit(asked);  // help or version, on stdout
-        return ExitCode::ok;
-    } catch (const CLI::ParseError& error) {
-        complain(error.what());
-        complain("see ff --help, or --help after a command");
-        return ExitCode::usage;
-    }
-    return action ? action() : ExitCode::usage;
+    return after_output(parse_and_run(app, words_of(argc, argv), action));
 }
 
 }  // namespace ff::cli

@@ -59,7 +59,7 @@ Result<DemoPlace> find_place(const DemoOptions& options) {
 /// Everything is done, or nothing more will come.
 bool is_over(const DemoBoard& board, double seconds_max) {
     return board.done() >= board.jobs || board.stopped() || InterruptGuard::interrupted() ||
-           board.seconds() > seconds_max;
+           output_fault() != 0 || board.seconds() > seconds_max;
 }
 
 void play(Engine& engine, DemoStory& story, DemoBoard& board, const DemoOptions& options,
@@ -240,6 +240,9 @@ Result<ExitCode> run(const DemoOptions& options) {
         return ExitCode::failed;
     }
     if (board.done() < board.jobs) {
+        if (output_fault() != 0) {
+            return ExitCode::failed;  // nobody looks; main says why, if there is something to say
+        }
         complain(InterruptGuard::interrupted() ? "interrupted before the end"
                                                : "the jobs were not done in time");
         return ExitCode::failed;

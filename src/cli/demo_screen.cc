@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,127 @@ double part_of(std::int64_t done, std::int64_t all) {
     return all == 0 ? 0 : static_cast<double>(done) / static_cast<double>(all);
 }
 
+/// The widest line of a text without colours.
+std::size_t widest_line(std::string_view text) {
+    std::size_t widest = 0;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        widest = std::max(widest, columns_of(text.substr(0, end)));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return widest;
+}
+
+/// The width that is left for a bar, or 0 when it would be too short to tell anything.
+std::size_t bar_beside(std::size_t text_columns, std::size_t columns, std::size_t bar_max) {
+    constexpr std::size_t bar_min = 4;
+    const std::size_t left = columns > text_columns ? columns - text_columns : 0;
+    return left < bar_min ? 0 : std::min(left, bar_max);
+}
+
+Table lanes_table(const DemoBoard& board, std::size_t bar) {
+    Table table({{"lane"},
+                 {"waiting", Align::right},
+                 {"active", Align::right},
+                 {"done", Align::right},
+                 {""}});
+    for (std::size_t i = 0; i < demo_lanes.size(); ++i) {
+        const DemoLane& lane = board.lanes[i];
+        table.add({demo_lanes[i],
+                   as_count(lane.waiting()),
+                   {as_count(lane.active), Style::cyan},
+                   {as_count(lane.done), Style::green},
+                   {progress_bar(part_of(lane.done, lane.submitted), bar), Style::dim}});
+    }
+    return table;
+}
+
+/// The bars shrink first; where even the numbers must be cut there are no colours either.
+std::string lanes_text(const DemoBoard& board, std::size_t columns, const Terminal& terminal) {
+    constexpr std::size_t gap = 2;
+    const std::string bare = lanes_table(board, 0).render({});
+    if (widest_line(bare) > columns) {
+        std::string out;
+        for (std::string_view rest = bare; !rest.empty();) {
+            const std::size_t end = std::min(rest.find('\n'), rest.size() - 1);
+            out += cut_to(rest.substr(0, end), columns) + "\n";
+            rest.remove_prefix(end + 1);
+        }
+        return out;
+    }
+    return lanes_table(board, bar_beside(widest_line(bare) + gap, columns, bar_columns))
+        .render(terminal);
+}
+
+std::string total_text(const DemoBoard& board, double rate, std::size_t columns,
+                       const Terminal& terminal) {
+    const double part = part_of(board.done(), board.jobs);
+    const std::string text =
+        fmt::format("{:3.0f} %  {} of {}  {} jobs/s  {:.1f} s", std::floor(part * 100),
+                    as_count(board.done()), as_count(board.jobs), rounded(rate), board.seconds());
+    const std::size_t bar =
+        bar_beside(columns_of(text) + 1, columns, std::min(wide_bar_columns, columns / 2));
+    if (bar == 0) {
+        return cut_to(text, columns);
+    }
+    return terminal.paint(progress_bar(part, bar), Style::green) + " " + text;
+}
+
+std::string worker_text(const DemoWorkerView& worker, std::size_t columns,
+                        const Terminal& terminal) {
+    const std::string name = worker.name + (worker.gpu ? " gpu" : "");
+    const auto line = [&](std::string_view mark) {
+        return cut_to(fmt::format("  {:<13} {}", name, mark), columns);
+    };
+    switch (worker.state) {
+        case DemoWorkerView::State::idle: return terminal.paint(line("○"), Style::dim);
+        case DemoWorkerView::State::killed: return terminal.paint(line("✗ killed"), Style::red);
+        case DemoWorkerView::State::busy: break;
+    }
+    std::string text = line("● " + worker.doing);
+    const std::size_t dot = text.find("●");
+    if (dot == std::string::npos) {
+        return text;
+    }
+    constexpr std::size_t dot_bytes = std::string_view("●").size();
+    return text.substr(0, dot) + terminal.paint("●", Style::cyan) + text.substr(dot + dot_bytes);
+}
+
+std::string workers_text(const DemoBoard& board, std::size_t columns, const Terminal& terminal) {
+    constexpr std::size_t workers_shown = 8;
+    const auto workers = board.workers();
+    std::string out;
+    for (std::size_t i = 0; i < std::min(workers.size(), workers_shown); ++i) {
+        out += worker_text(workers[i], columns, terminal) + "\n";
+    }
+    if (workers.size() > workers_shown) {
+        const auto busy =
+            std::ranges::count(workers, DemoWorkerView::State::busy, &DemoWorkerView::state);
+        out += cut_to(fmt::format("  and {} more, {} busy in all", workers.size() - workers_shown,
+                                  busy),
+                      columns) +
+               "\n";
+    }
+    return out;
+}
+
 }  // namespace
+
+std::string demo_picture(const DemoBoard& board, std::string_view title, double rate,
+                         const Terminal& terminal) {
+    // The last column stays free: some terminals wrap as soon as it is filled.
+    const std::size_t columns = std::max<std::size_t>(terminal.columns, 1) - 1;
+    std::string text = terminal.paint(cut_to(title, columns), Style::bold) + "\n\n";
+    text += lanes_text(board, columns, terminal) + "\n";
+    text += total_text(board, rate, columns, terminal) + "\n\n";
+    text += workers_text(board, columns, terminal) + "\n";
+    const std::size_t count = board.event_count();
+    for (const DemoEvent& event : board.events(count - std::min(count, events_shown))) {
+        const std::string line = fmt::format("{:5.1f} s  {}", event.at_seconds, event.text);
+        text += terminal.paint(cut_to(line, columns), event.style) + "\n";
+    }
+    return text;
+}
 
 std::string progress_bar(double part, std::size_t columns) {
     const auto full =
@@ -75,70 +196,8 @@ void DemoScreen::measure_rate() {
     }
 }
 
-std::string DemoScreen::lanes_text(const Terminal& terminal) const {
-    Table table({{"lane"},
-                 {"waiting", Align::right},
-                 {"active", Align::right},
-                 {"done", Align::right},
-                 {""}});
-    for (std::size_t i = 0; i < demo_lanes.size(); ++i) {
-        const DemoLane& lane = board_.lanes[i];
-        table.add({demo_lanes[i],
-                   as_count(lane.waiting()),
-                   {as_count(lane.active), Style::cyan},
-                   {as_count(lane.done), Style::green},
-                   {progress_bar(part_of(lane.done, lane.submitted), bar_columns), Style::dim}});
-    }
-    return table.render(terminal);
-}
-
-std::string DemoScreen::workers_text(const Terminal& terminal) const {
-    constexpr std::size_t workers_shown = 8;
-    const auto workers = board_.workers();
-    std::string out;
-    std::size_t busy = 0;
-    for (const DemoWorkerView& worker : workers) {
-        busy += worker.state == DemoWorkerView::State::busy ? 1 : 0;
-    }
-    for (std::size_t i = 0; i < std::min(workers.size(), workers_shown); ++i) {
-        const DemoWorkerView& worker = workers[i];
-        const std::string name = worker.name + (worker.gpu ? " gpu" : "");
-        switch (worker.state) {
-            case DemoWorkerView::State::idle:
-                out += terminal.paint(fmt::format("  {:<13} ○", name), Style::dim) + "\n";
-                break;
-            case DemoWorkerView::State::busy:
-                out += fmt::format("  {:<13} {} {}\n", name, terminal.paint("●", Style::cyan),
-                                   worker.doing);
-                break;
-            case DemoWorkerView::State::killed:
-                out += terminal.paint(fmt::format("  {:<13} ✗ killed", name), Style::red) + "\n";
-                break;
-        }
-    }
-    if (workers.size() > workers_shown) {
-        out += fmt::format("  and {} more, {} busy in all\n", workers.size() - workers_shown, busy);
-    }
-    return out;
-}
-
 void DemoScreen::draw() {
-    const Terminal terminal = Terminal::output();
-    std::string text = terminal.paint(cut_to(title_, terminal.columns - 1), Style::bold) + "\n\n";
-    text += lanes_text(terminal) + "\n";
-    const double part = part_of(board_.done(), board_.jobs);
-    text += terminal.paint(progress_bar(part, std::min(wide_bar_columns, terminal.columns / 2)),
-                           Style::green);
-    text += fmt::format(" {:3.0f} %  {} of {}  {} jobs/s  {:.1f} s\n\n", std::floor(part * 100),
-                        as_count(board_.done()), as_count(board_.jobs), rounded(rate_),
-                        board_.seconds());
-    text += workers_text(terminal) + "\n";
-    const std::size_t count = board_.event_count();
-    const auto events = board_.events(count - std::min(count, events_shown));
-    for (const DemoEvent& event : events) {
-        const std::string line = fmt::format("{:5.1f} s  {}", event.at_seconds, event.text);
-        text += terminal.paint(cut_to(line, terminal.columns - 1), event.style) + "\n";
-    }
+    const std::string text = demo_picture(board_, title_, rate_, Terminal::output());
     // Up to where the last picture began; every line is cleared to its end, then what is below.
     std::string screen = lines_drawn_ > 0 ? fmt::format("\x1b[{}A", lines_drawn_) : "";
     for (char c : text) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "cli/demo_board.h"
 #include "cli/terminal.h"
@@ -25,8 +26,6 @@ class DemoScreen {
     void draw();
     void print_lines();
     void measure_rate();
-    [[nodiscard]] std::string lanes_text(const Terminal& terminal) const;
-    [[nodiscard]] std::string workers_text(const Terminal& terminal) const;
 
     const DemoBoard& board_;
     const std::string title_;
@@ -39,7 +38,11 @@ class DemoScreen {
     std::int64_t rate_done_ = 0;
 };
 
-/// `━━━━━╸────` of a width in columns.
+/// What a person sees, each line narrower than the terminal. `rate` is in jobs a second.
+std::string demo_picture(const DemoBoard& board, std::string_view title, double rate,
+                         const Terminal& terminal);
+
+/// `█████░░░░░` of a width in columns.
 std::string progress_bar(double part, std::size_t columns);
 
 }  // namespace ff::cli

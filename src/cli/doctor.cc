@@ -70,20 +70,18 @@ std::string as_text(const std::string& path, const std::vector<Check>& checks) {
     return out + "\n" + verdict + "\n";
 }
 
-}  // namespace
+ExitCode report(const DoctorOptions& options, const std::string& path,
+                const std::vector<Check>& checks) {
+    print_out(options.output == Output::json ? json::dump_pretty(as_json(path, checks)) + "\n"
+                                             : as_text(path, checks));
+    return all_sound(checks) ? ExitCode::ok : ExitCode::failed;
+}
 
-ExitCode run_doctor(const DoctorOptions& options) {
-    auto file = open_store_file(options.db);
-    if (!file) {
-        return complain(file.error());
-    }
+/// Shows on standard error how far the checks are.
+CheckProgress show_on(ProgressLine& line) {
     using SteadyClock = std::chrono::steady_clock;
-    const std::string path = file->path;
-    ProgressLine line;
-    auto shown_at = SteadyClock::now();
-    CheckOptions how;
-    how.quick = options.quick;
-    how.progress = [&](std::string_view what, std::uint64_t done, std::uint64_t total) {
+    return [&line, shown_at = SteadyClock::now()](std::string_view what, std::uint64_t done,
+                                                  std::uint64_t total) mutable {
         const auto now = SteadyClock::now();
         if (now - shown_at < std::chrono::milliseconds(100)) {
             return;
@@ -98,11 +96,36 @@ ExitCode run_doctor(const DoctorOptions& options) {
         }
         line.show(text + " …");
     };
-    const std::vector<Check> checks = check_store(std::move(*file), how);
+}
+
+}  // namespace
+
+ExitCode run_doctor(const DoctorOptions& options) {
+    auto file = open_store_file(options.db);
+    if (!file) {
+        const auto damage = damage_of(file.error());
+        const bool broken = file.error().code == ErrorCode::store_corrupt;
+        if (damage && (broken || options.output == Output::json)) {
+            report(options, damage->path, check_damaged(*damage));
+        }
+        return damage && broken ? ExitCode::failed : complain(file.error());
+    }
+    const std::string path = file->path;
+    const bool was_immutable = file->immutable;
+    const FileStamp stamp = file->stamp;
+    ProgressLine line;
+    CheckOptions how;
+    how.quick = options.quick;
+    how.progress = show_on(line);
+    std::vector<Check> checks = check_store(std::move(*file), how);
+    if (was_immutable && FileStamp::of(path) != stamp) {
+        // An engine opened it meanwhile: what was seen may be half old, half new.
+        if (auto again = open_store_file(options.db)) {
+            checks = check_store(std::move(*again), how);
+        }
+    }
     line.clear();
-    print_out(options.output == Output::json ? json::dump_pretty(as_json(path, checks)) + "\n"
-                                             : as_text(path, checks));
-    return all_sound(checks) ? ExitCode::ok : ExitCode::failed;
+    return report(options, path, checks);
 }
 
 }  // namespace ff::cli

@@ -50,6 +50,13 @@ ExitCode with_store(const InspectOptions& options, Body body) {
         return complain(look.error());
     }
     const Result<void> outcome = body(*look);
+    if (!outcome && outcome.error().code == ErrorCode::store_corrupt) {
+        const StoreFile& file = look->store->file();
+        return complain({ErrorCode::store_corrupt,
+                         fmt::format("{} is damaged or cut short ({}); see ff doctor", file.path,
+                                     fault_text(outcome.error(), *file.db)),
+                         {}});
+    }
     return outcome ? ExitCode::ok : complain(outcome.error());
 }
 
@@ -255,10 +262,12 @@ std::string history_table(const std::vector<HistoryEntry>& history, const Look& 
     return table.render(look.terminal);
 }
 
-std::string why_text(const Explanation& why, const Look& look) {
+std::string why_text(const Explanation& why, const ExecutionSnapshot& snapshot, const Look& look) {
     Facts facts;
     facts.add("state", state_cell(why.public_state));
     facts.add("why", Cell(why.summary));
+    facts.add_text("failure", snapshot.failure_reason);
+    facts.add_text("failure category", snapshot.failure_category);
     facts.add_time("until", why.until, look.now);
     if (why.blocking_reason != BlockingReason::none) {
         facts.add("reason", Cell(to_string(why.blocking_reason)));
@@ -310,11 +319,16 @@ ExitCode inspect_get(const InspectOptions& options) {
 
 ExitCode inspect_why(const InspectOptions& options) {
     return look_at_one<ExplainExecution>(
-        options, [&](const Look& look, const ExecutionId&, const Explanation& why) -> Result<void> {
+        options,
+        [&](const Look& look, const ExecutionId& id, const Explanation& why) -> Result<void> {
+            FF_TRY(const auto snapshot, look.ask(DescribeExecution{id}));
+            if (!snapshot) {
+                return std::unexpected(no_such_execution(id.to_string()));
+            }
             if (options.output == Output::json) {
-                print_json(as_json(why));
+                print_json(as_json(why, *snapshot));
             } else {
-                print_out(why_text(why, look));
+                print_out(why_text(why, *snapshot, look));
             }
             return {};
         });
@@ -418,7 +432,19 @@ Result<SearchPage> search_page(const Look& look, SearchExecutions op) {
     return page;
 }
 
-std::string executions_table(const SearchPage& page, const Look& look) {
+/// With what a page of the engine leaves out.
+Result<std::vector<ListedExecution>> with_attempts(const Look& look, const SearchPage& page) {
+    std::vector<ListedExecution> out;
+    for (const ExecutionInfo& info : page.items) {
+        FF_TRY(const auto snapshot, look.ask(DescribeExecution{info.execution_id}));
+        // Beside an owner it may have gone since the page was read.
+        out.push_back({info, snapshot ? snapshot->total_attempt_count : 0});
+    }
+    return out;
+}
+
+std::string executions_table(const std::vector<ListedExecution>& items,
+                             const std::optional<std::string>& next_cursor, const Look& look) {
     Table table({{"execution"},
                  {"state"},
                  {"lane", Align::left, Give::shrink},
@@ -426,19 +452,18 @@ std::string executions_table(const SearchPage& page, const Look& look) {
                  {"prio", Align::right},
                  {"att", Align::right},
                  {"age", Align::right}});
-    for (const ExecutionInfo& info : page.items) {
+    for (const auto& [info, attempts] : items) {
         table.add({info.execution_id.to_string(), state_cell(info.public_state), info.lane_id,
-                   info.execution_kind, std::to_string(info.priority),
-                   std::to_string(info.current_attempt_index),
+                   info.execution_kind, std::to_string(info.priority), std::to_string(attempts),
                    span_text(look.now - info.created_at)});
     }
     std::string out = table.render(look.terminal);
-    if (page.items.empty()) {
+    if (items.empty()) {
         return "nothing found\n";
     }
-    if (page.next_cursor) {
-        out += look.terminal.paint(
-                   fmt::format("more with --cursor {}", printable(*page.next_cursor)), Style::dim) +
+    if (next_cursor) {
+        out += look.terminal.paint(fmt::format("more with --cursor {}", printable(*next_cursor)),
+                                   Style::dim) +
                "\n";
     }
     return out;
@@ -450,10 +475,11 @@ ExitCode inspect_list(const InspectOptions& options, const ListOptions& filter) 
     return with_store(options, [&](const Look& look) -> Result<void> {
         FF_TRY(const SearchExecutions op, search_of(filter));
         FF_TRY(const SearchPage page, search_page(look, op));
+        FF_TRY(const auto items, with_attempts(look, page));
         if (options.output == Output::json) {
-            print_json(page_as_json(page.items, page.next_cursor));
+            print_json(page_as_json(items, page.next_cursor));
         } else {
-            print_out(executions_table(page, look));
+            print_out(executions_table(items, page.next_cursor, look));
         }
         return {};
     });

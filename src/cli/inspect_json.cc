@@ -86,7 +86,11 @@ Value policy_json(const std::optional<std::string>& policy) {
 
 }  // namespace
 
-Value as_json(const ExecutionInfo& info) { return info_members(info); }
+Value as_json(const ListedExecution& listed) {
+    Object out = info_members(listed.info);
+    out.emplace_back("total_attempt_count", listed.total_attempt_count);
+    return out;
+}
 
 Value as_json(const ExecutionSnapshot& s) {
     Object out = info_members(s.info);
@@ -159,10 +163,12 @@ Value as_json(const HistoryEntry& h) {
                   {"outcome", maybe(h.outcome)}};
 }
 
-Value as_json(const Explanation& why) {
+Value as_json(const Explanation& why, const ExecutionSnapshot& snapshot) {
     return Object{{"public_state", word(why.public_state)},
                   {"blocking_reason", word(why.blocking_reason)},
                   {"summary", why.summary},
+                  {"failure_reason", maybe(snapshot.failure_reason)},
+                  {"failure_category", maybe(snapshot.failure_category)},
                   {"until", maybe(why.until)},
                   {"lane_state", word(why.lane_state)},
                   {"required_capabilities", words(why.required_capabilities)},

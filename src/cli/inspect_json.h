@@ -1,6 +1,7 @@
 // Answers of the engine as JSON, with the names of the HTTP interface (spec 07).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,11 +12,18 @@
 
 namespace ff::cli {
 
-json::Value as_json(const ExecutionInfo& info);
+/// A row of a list: how often it was tried is no part of ExecutionInfo.
+struct ListedExecution {
+    ExecutionInfo info;
+    std::uint32_t total_attempt_count = 0;
+};
+
+json::Value as_json(const ListedExecution& listed);
 json::Value as_json(const ExecutionSnapshot& snapshot);
 json::Value as_json(const AttemptInfo& attempt);
 json::Value as_json(const HistoryEntry& entry);
-json::Value as_json(const Explanation& why);
+/// With the failure of the execution, if it has one.
+json::Value as_json(const Explanation& why, const ExecutionSnapshot& snapshot);
 json::Value as_json(const LaneInfo& lane);
 json::Value as_json(const WorkerInfo& worker);
 json::Value as_json(const ExpiredLease& lease);

@@ -1,13 +1,20 @@
 #include "cli/read_only_store.h"
 
 #include <fmt/core.h>
+#include <sqlite3.h>
+#include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 #include <system_error>
 
 #include "base/check.h"
 #include "cli/exit_code.h"
+#include "cli/text.h"
 #include "store/catalogue.h"
 #include "store/file_lock.h"
 #include "store/location.h"
@@ -43,8 +50,44 @@ int as_int(const std::string& text) {
 Result<std::unique_ptr<SqliteDb>> open_and_try(const std::string& location) {
     FF_TRY(auto db, SqliteDb::open(location, OpenMode::read_only, busy_timeout_ms));
     FF_TRY_VOID(db->execute("PRAGMA query_only = ON; PRAGMA wal_autocheckpoint = 0"));
-    FF_TRY_VOID(db->scalar("SELECT COUNT(*) FROM sqlite_master"));
+    if (auto tried = db->scalar("SELECT COUNT(*) FROM sqlite_master"); !tried) {
+        return ff::fail(tried.error().code, fault_text(tried.error(), *db));
+    }
     return db;
+}
+
+/// The parts of a database's header that matter here (SQLite's file format, section 1.3).
+struct Header {
+    bool uses_log = false;
+    std::uint64_t bytes = 0;  ///< how long the file should be; 0: it does not say
+};
+
+/// Nothing when the file is no database or is shorter than a header. Not for a file that this
+/// process has open in SQLite: closing it here would drop SQLite's locks.
+std::optional<Header> read_header(const std::string& path) {
+    std::error_code ignored;
+    if (!fs::is_regular_file(path, ignored)) {
+        return std::nullopt;  // a pipe would keep us waiting
+    }
+    std::array<char, 100> bytes{};
+    std::ifstream in(path, std::ios::binary);
+    if (!in.read(bytes.data(), bytes.size()) ||
+        !std::string_view(bytes.data(), bytes.size()).starts_with("SQLite format 3")) {
+        return std::nullopt;
+    }
+    const auto number = [&](std::size_t at, std::size_t size) {
+        std::uint64_t value = 0;
+        for (std::size_t i = at; i < at + size; ++i) {
+            value = value << 8U | static_cast<unsigned char>(bytes[i]);
+        }
+        return value;
+    };
+    Header header;
+    header.uses_log = number(19, 1) == 2;
+    const std::uint64_t page_bytes = number(16, 2) == 1 ? 65'536 : number(16, 2);
+    const bool knows_pages = number(24, 4) == number(92, 4);
+    header.bytes = knows_pages ? number(28, 4) * page_bytes : 0;
+    return header;
 }
 
 std::string immutable_uri(const std::string& path) {
@@ -59,15 +102,52 @@ std::string immutable_uri(const std::string& path) {
     return out + "?immutable=1";
 }
 
-Error cannot_read(const std::string& path, const Error& error) {
-    if (error.code == ErrorCode::store_corrupt &&
-        error.detail.find("not a database") != std::string::npos) {
-        return {ErrorCode::store_open_failed, path + " is not a SQLite database", {}};
+Error permission_denied(const std::string& path) {
+    return {
+        ErrorCode::store_open_failed, fmt::format("cannot read {}: permission denied", path), {}};
+}
+
+constexpr std::string_view damage_field = "damage";
+constexpr std::string_view damaged_path_field = "damaged_path";
+constexpr std::string_view sqlite_field = "sqlite";
+
+Error damaged(ErrorCode code, const std::string& path, const std::string& what,
+              const std::string& sqlite) {
+    return {code,
+            fmt::format("{} {}", path, what),
+            {{std::string(damage_field), "the file " + what},
+             {std::string(damaged_path_field), path},
+             {std::string(sqlite_field), sqlite}}};
+}
+
+Error cannot_read(const std::string& path, const Error& error,
+                  const std::optional<Header>& header) {
+    if (error.code != ErrorCode::store_corrupt) {
+        return {error.code, fmt::format("cannot read {}: {}", path, error.detail), {}};
     }
-    return {error.code, fmt::format("cannot read {}: {}", path, error.detail), {}};
+    if (error.detail.find("not a database") != std::string::npos) {
+        return damaged(ErrorCode::store_open_failed, path, "is not a SQLite database",
+                       error.detail);
+    }
+    const std::uint64_t bytes = size_of(path);
+    const bool short_of_bytes = header && header->bytes > bytes && size_of(path + "-wal") == 0;
+    return damaged(
+        ErrorCode::store_corrupt, path,
+        fmt::format("is damaged or cut short: {}",
+                    short_of_bytes ? fmt::format("it has {} bytes and should have {}",
+                                                 with_commas(bytes), with_commas(header->bytes))
+                                   : error.detail),
+        error.detail);
 }
 
 }  // namespace
+
+FileStamp FileStamp::of(const std::string& path) {
+    std::error_code ignored;
+    const auto written_at = fs::last_write_time(path, ignored).time_since_epoch().count();
+    return {size_of(path), static_cast<std::int64_t>(written_at),
+            fs::exists(path + "-wal", ignored)};
+}
 
 std::uint64_t StoreFile::bytes() const { return size_of(path); }
 std::uint64_t StoreFile::log_bytes() const { return size_of(path + "-wal"); }
@@ -79,8 +159,11 @@ Result<StoreFile> open_store_file(const std::string& text) {
                         fmt::format("{} is not a file; name a SQLite store's file", text));
     }
     std::error_code ignored;
-    if (!fs::exists(location.target, ignored)) {
-        return std::unexpected(missing_file(location.target));
+    std::error_code failed;
+    if (!fs::exists(location.target, failed)) {
+        return std::unexpected(failed == std::errc::permission_denied
+                                   ? permission_denied(location.target)
+                                   : missing_file(location.target));
     }
     if (fs::is_directory(location.target, ignored)) {
         return ff::fail(ErrorCode::store_open_failed,
@@ -88,19 +171,59 @@ Result<StoreFile> open_store_file(const std::string& text) {
     }
     StoreFile file;
     file.path = store::canonical_path(location.target);
-    auto db = open_and_try(file.path);
-    if (!db && db.error().code == ErrorCode::store_io && file.log_bytes() == 0 &&
-        store::FileLock::owner_of(file.path).empty()) {
-        // SQLite wants its log and index beside the file. Where they cannot be made, and nobody
-        // has the store open, the file is all there is.
+    for (const char* part : {"", "-wal", "-shm"}) {
+        const std::string path = file.path + part;
+        if (eaccess(path.c_str(), R_OK) != 0 && errno == EACCES) {
+            return std::unexpected(permission_denied(path));
+        }
+    }
+    file.stamp = FileStamp::of(file.path);
+    const bool owned = !store::FileLock::owner_of(file.path).empty();
+    const std::optional<Header> header = owned ? std::nullopt : read_header(file.path);
+    if (!owned && file.stamp.bytes == 0 && file.log_bytes() > 0) {
+        // SQLite would remove the log, even for a reader.
+        return std::unexpected(
+            damaged(ErrorCode::store_corrupt, file.path,
+                    fmt::format("is damaged or cut short: it is empty, with a log of {} beside it",
+                                bytes_text(file.log_bytes())),
+                    "not asked, since it would remove the log"));
+    }
+    // Of a file with a log SQLite wants the log and an index beside it, and a reader cannot remove
+    // them again. Where there is no log and nobody has the store open, the file is all there is.
+    file.immutable = header && header->uses_log && !file.stamp.has_log;
+    auto db = open_and_try(file.immutable ? immutable_uri(file.path) : file.path);
+    if (!db && db.error().code == ErrorCode::store_io && !owned && file.log_bytes() == 0) {
+        // An empty log on a medium that cannot be written.
+        file.immutable = true;
         db = open_and_try(immutable_uri(file.path));
-        file.immutable = db.has_value();
     }
     if (!db) {
-        return std::unexpected(cannot_read(file.path, db.error()));
+        return std::unexpected(cannot_read(file.path, db.error(), header));
     }
     file.db = std::move(*db);
     return file;
+}
+
+std::optional<Damage> damage_of(const Error& error) {
+    const std::string what(error.field(damage_field));
+    if (what.empty()) {
+        return std::nullopt;
+    }
+    return Damage{std::string(error.field(damaged_path_field)), what,
+                  std::string(error.field(sqlite_field))};
+}
+
+std::string fault_text(const Error& error, const SqliteDb& db) {
+    switch (error.code) {
+        case ErrorCode::store_busy:
+        case ErrorCode::store_io:
+        case ErrorCode::store_corrupt:
+        case ErrorCode::internal: {
+            const int code = sqlite3_errcode(db.handle());
+            return code == SQLITE_OK ? error.detail : sqlite3_errmsg(db.handle());
+        }
+        default: return error.detail;
+    }
 }
 
 Result<int> schema_version(SqliteDb& db) {
@@ -140,9 +263,9 @@ Result<std::unique_ptr<ReadOnlyStore>> ReadOnlyStore::open(StoreFile file) {
     // The reader takes it for granted that its statements prepare.
     for (const std::string& text : store::sql::all_texts()) {
         if (auto statement = file.db->prepare(text); !statement) {
-            return ff::fail(
-                ErrorCode::store_corrupt,
-                "the schema is damaged (" + statement.error().detail + "); see ff doctor");
+            return ff::fail(ErrorCode::store_corrupt,
+                            fmt::format("{} has a damaged schema ({}); see ff doctor", file.path,
+                                        fault_text(statement.error(), *file.db)));
         }
     }
     std::unique_ptr<ReadOnlyStore> opened(new ReadOnlyStore(std::move(file)));

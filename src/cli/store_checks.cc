@@ -66,9 +66,6 @@ Check check_file(const StoreFile& file) {
     Check check{"file"};
     check.detail =
         fmt::format("{} and a log of {}", bytes_text(file.bytes()), bytes_text(file.log_bytes()));
-    if (file.immutable) {
-        check.detail += "; on a read-only medium";
-    }
     if (file.log_bytes() > log_bytes_warn) {
         check.status = CheckStatus::warn;
         check.detail += ": the log is large; a reader may be holding an old view";
@@ -146,20 +143,33 @@ Check check_schema(SqliteDb& db) {
     const int known = store::migrations().back().version;
     const auto version = schema_version(db);
     if (!version) {
-        check.detail = "not a FlowFabric store";
-        check.add(version.error().detail);
+        const bool foreign = version.error().code == ErrorCode::store_open_failed;
+        check.detail = foreign ? "not a FlowFabric store" : "could not be read";
+        check.add(fault_text(version.error(), db));
         return check;
     }
     check.detail = fmt::format("version {}", *version);
     if (*version != known) {
         check.add(fmt::format("this program knows version {}", known));
     } else if (auto done = compare_schema(db, *version, check); !done) {
-        check.add(done.error().message());
+        check.add(fault_text(done.error(), db));
     }
     return check;
 }
 
 // ---------------------------------------------------------------------------------- integrity
+
+/// SQLite gives several findings in one row, a line each, under the name of the database.
+void add_integrity_findings(std::string_view row, Check& check) {
+    while (!row.empty()) {
+        const std::size_t end = std::min(row.find('\n'), row.size());
+        const std::string_view line = row.substr(0, end);
+        row.remove_prefix(std::min(end + 1, row.size()));
+        if (!line.empty() && line != "ok" && !line.starts_with("*** in database")) {
+            check.add(std::string(line));
+        }
+    }
+}
 
 int show_progress(void* progress) {
     (*static_cast<const CheckProgress*>(progress))("integrity", 0, 0);
@@ -179,17 +189,17 @@ Check check_integrity(SqliteDb& db, const CheckOptions& options) {
             if (!found) {
                 return {};
             }
-            if (const std::string line(s.bytes()); line != "ok") {
-                check.add(line);
-            }
+            add_integrity_findings(s.bytes(), check);
         }
     };
     if (auto done = run(); !done) {
-        check.add(done.error().message());
+        check.add(fault_text(done.error(), db));
     }
     sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
     check.detail =
-        fmt::format("PRAGMA {} {}", pragma, check.found == 0 ? "found nothing" : "found faults");
+        check.found == 0
+            ? fmt::format("PRAGMA {} found nothing", pragma)
+            : fmt::format("the file is damaged or cut short: PRAGMA {} found faults", pragma);
     return check;
 }
 
@@ -199,7 +209,8 @@ Check check_durability(const StoreFile& file) {
     Check check{"durability"};
     const auto mode = file.db->scalar("PRAGMA journal_mode");
     if (!mode) {
-        check.add(mode.error().message());
+        check.detail = "could not be read";
+        check.add(fault_text(mode.error(), *file.db));
     } else if (*mode == "wal" || file.immutable) {
         check.detail =
             "write-ahead log; an engine answers after the log is on disk, unless it was "
@@ -256,7 +267,7 @@ Check check_indexes(SqliteDb& db) {
     for (const HotQuery& query : queries) {
         const auto plan = plan_of(db, query.text);
         if (!plan) {
-            check.add(fmt::format("{}: {}", query.name, plan.error().message()));
+            check.add(fmt::format("{}: {}", query.name, fault_text(plan.error(), db)));
             continue;
         }
         for (const std::string& step : *plan) {
@@ -272,6 +283,15 @@ Check check_indexes(SqliteDb& db) {
 }
 
 }  // namespace
+
+std::vector<Check> check_damaged(const Damage& damage) {
+    StoreFile file;
+    file.path = damage.path;
+    Check integrity{"integrity"};
+    integrity.detail = damage.what;
+    integrity.add("SQLite: " + damage.sqlite);
+    return {check_library(), check_file(file), check_owner(file), std::move(integrity)};
+}
 
 std::vector<Check> check_store(StoreFile file, const CheckOptions& options) {
     std::vector<Check> checks;

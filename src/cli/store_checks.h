@@ -42,6 +42,9 @@ struct CheckOptions {
 /// Every check in order; those that could not run because an earlier one failed are left out.
 std::vector<Check> check_store(StoreFile file, const CheckOptions& options);
 
+/// The report on a file that is so broken that it could not be opened.
+std::vector<Check> check_damaged(const Damage& damage);
+
 /// No check failed.
 bool all_sound(const std::vector<Check>& checks);
 

@@ -1,9 +1,12 @@
 #include "cli/terminal.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
@@ -14,6 +17,8 @@ namespace ff::cli {
 namespace {
 
 constexpr std::size_t columns_default = 80;
+
+int first_fault = 0;  // of standard output, which one thread writes to
 
 bool has_value(const char* variable) {
     const char* value = std::getenv(variable);
@@ -58,10 +63,32 @@ std::string Terminal::paint(std::string_view text, Style style) const {
     return code.empty() ? std::string(text) : fmt::format("{}{}\x1b[0m", code, text);
 }
 
-void print_out(std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+void prepare_output() {
+    std::signal(SIGPIPE, SIG_IGN);
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) {
+            continue;
+        }
+        if (fd == STDOUT_FILENO) {
+            first_fault = EBADF;
+        }
+        // The lowest number that is free, which is this one.
+        [[maybe_unused]] const int same = open("/dev/null", O_RDWR);
+    }
 }
+
+void print_out(std::string_view text) {
+    if (first_fault != 0) {
+        return;
+    }
+    errno = 0;
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    if (!written || std::fflush(stdout) != 0) {
+        first_fault = errno != 0 ? errno : EIO;
+    }
+}
+
+int output_fault() { return first_fault; }
 
 void ProgressLine::show(std::string_view text) {
     if (!terminal_.interactive) {

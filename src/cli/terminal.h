@@ -23,8 +23,13 @@ struct Terminal {
     [[nodiscard]] std::string paint(std::string_view text, Style style) const;
 };
 
-/// Writes to standard output and flushes. Nothing is reported to a reader who went away.
+/// Call before anything is opened or printed. From then on a reader who went away is a fault of a
+/// write and not the end of the program, and no file gets the number of a closed standard stream.
+void prepare_output();
+/// Writes to standard output and flushes. After a fault nothing more is written.
 void print_out(std::string_view text);
+/// The `errno` of the first write that failed; 0 while all is well. EPIPE: the reader went away.
+int output_fault();
 
 /// One line of progress on standard error that replaces itself; nothing unless a person looks at
 /// it. The line is gone when the object is.

@@ -1,7 +1,11 @@
 // The demo where nobody watches: it plays its story, checks itself and leaves a sound store.
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "cli/demo_screen.h"
 #include "cli/program.h"
+#include "cli/text.h"
 
 namespace ff::test {
 namespace {
@@ -50,6 +54,41 @@ TEST(Demo, LeavesNothingBehindUnlessAsked) {
     ASSERT_TRUE(path.ends_with("demo.db")) << path;
     EXPECT_FALSE(std::filesystem::exists(path));
     EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(path).parent_path()));
+}
+
+TEST(Demo, EndsQuietlyAndTidiesUpWhenItsReaderHasHadEnough) {
+    const Folder folder;
+    const Ran ran =
+        run_shell("{ TMPDIR=\"$1\" \"$0\" demo --seconds 30; echo $? >\"$2\"; } | head -n 1",
+                  {folder.path(), folder.file("code")});
+    EXPECT_TRUE(contains(ran.out, "1,000 jobs")) << ran.out;
+    EXPECT_EQ(ran.err, "");
+    EXPECT_EQ(run_shell("cat \"$1\"", {folder.file("code")}).out, "1\n") << "no signal";
+    EXPECT_EQ(run_shell("ls \"$1\"", {folder.path()}).out, "code\n") << "its store is gone";
+}
+
+TEST(Demo, ThePictureFitsANarrowWindow) {
+    cli::DemoBoard board(1'000'000);
+    for (cli::DemoLane& lane : board.lanes) {
+        lane.submitted = 300'000;
+        lane.done = 123'456;
+    }
+    board.set_worker(board.add_worker("worker-a", true), cli::DemoWorkerView::State::busy,
+                     "report.export …3f2a, for the third time because it failed twice");
+    for (int i = 0; i < 20; ++i) {
+        board.add_worker("worker-" + std::to_string(i), false);
+    }
+    board.tell("an event with many words, more than there is room for in a narrow window");
+    for (const std::size_t columns : {1U, 10U, 20U, 40U, 60U, 80U, 200U}) {
+        cli::Terminal terminal;
+        terminal.columns = columns;
+        const std::string text = cli::demo_picture(board, "FlowFabric demo", 1'234.5, terminal);
+        std::istringstream lines(text);
+        for (std::string line; std::getline(lines, line);) {
+            EXPECT_LT(cli::columns_of(line), columns) << line;
+        }
+        EXPECT_EQ(contains(text, "█"), columns >= 60) << "a bar where there is room\n" << text;
+    }
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // `ff doctor` finds what was broken on purpose, says what it is and ends with 1.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "cli/program.h"
@@ -171,6 +173,59 @@ TEST_F(Doctor, FindsADamagedPage) {
     }
     const Ran ran = run_ff({"doctor", "--db", path_});
     EXPECT_EQ(ran.code, 1) << ran.out << ran.err;
+    EXPECT_FALSE(contains(ran.out, "\\n")) << "one finding a line\n" << ran.out;
+    EXPECT_FALSE(contains(ran.out, "***")) << ran.out;
+}
+
+TEST_F(Doctor, ReportsAFileThatWasCutShort) {
+    const auto whole = std::filesystem::file_size(path_);
+    for (const std::uintmax_t bytes : {whole / 2, std::uintmax_t{1'000}}) {
+        std::filesystem::resize_file(path_, bytes);
+        const Ran text = run_ff({"doctor", "--db", path_});
+        EXPECT_EQ(text.code, 1) << text.out << text.err;
+        EXPECT_EQ(text.err, "");
+        EXPECT_TRUE(
+            contains(text.out, "integrity  FAIL   the file is damaged or cut short: it has "))
+            << text.out;
+        EXPECT_FALSE(contains(text.out, "SELECT")) << text.out;
+        expect_fault("integrity", "malformed");
+        const Ran look = run_ff({"inspect", "--db", path_, "stats"});
+        EXPECT_EQ(look.code, 1);
+        EXPECT_TRUE(contains(look.err, "is damaged or cut short: it has ")) << look.err;
+        EXPECT_FALSE(contains(look.err, "SELECT")) << look.err;
+        EXPECT_EQ(std::count(look.err.begin(), look.err.end(), '\n'), 1) << look.err;
+    }
+}
+
+TEST_F(Doctor, LeavesTheLogOfAnEmptyFileAlone) {
+    const std::string empty = folder_.file("empty.db");
+    const std::string log(5'000, 'x');
+    std::ofstream(empty).flush();
+    std::ofstream(empty + "-wal") << log;
+    const Ran ran = run_ff({"doctor", "--db", empty});
+    EXPECT_EQ(ran.code, 1) << ran.out;
+    EXPECT_TRUE(contains(ran.out, "it is empty, with a log of 4.9 KiB beside it")) << ran.out;
+    EXPECT_EQ(run_ff({"inspect", "--db", empty, "ls"}).code, 1);
+    EXPECT_EQ(std::filesystem::file_size(empty + "-wal"), log.size());
+}
+
+/// As root every file can be read, so the program is run as nobody.
+TEST_F(Doctor, SaysThatItMayNotRead) {
+    const std::string as_nobody = geteuid() == 0 ? "setpriv --reuid=65534 --clear-groups " : "";
+    std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
+    const auto expect_refusal_of = [&](const std::string& file) {
+        for (const char* command : {"doctor --db \"$1\"", "inspect --db \"$1\" stats"}) {
+            const Ran ran = run_shell(as_nobody + "\"$0\" " + command, {path_});
+            EXPECT_EQ(ran.code, 1) << ran.out;
+            EXPECT_EQ(ran.err, "ff: cannot read " + file + ": permission denied\n");
+        }
+    };
+    std::filesystem::permissions(path_, std::filesystem::perms::none);
+    expect_refusal_of(path_);
+    std::filesystem::permissions(path_, std::filesystem::perms(0644));
+    std::ofstream(path_ + "-wal") << "x";
+    std::filesystem::permissions(path_ + "-wal", std::filesystem::perms::none);
+    expect_refusal_of(path_ + "-wal");
 }
 
 TEST_F(Doctor, RefusesWhatIsNotAStore) {
@@ -178,7 +233,12 @@ TEST_F(Doctor, RefusesWhatIsNotAStore) {
     std::ofstream(other) << std::string(5'000, 'x');
     const Ran text = run_ff({"doctor", "--db", other});
     EXPECT_EQ(text.code, 1);
-    EXPECT_TRUE(contains(text.err, "not a SQLite database")) << text.err;
+    EXPECT_EQ(text.err, "ff: " + other + " is not a SQLite database\n");
+    const Ran as_json = run_ff({"doctor", "--db", other, "-o", "json"});
+    EXPECT_EQ(as_json.code, 1);
+    EXPECT_EQ(member(as_json.json(), "ok"), "false");
+    EXPECT_TRUE(contains(as_json.out, "the file is not a SQLite database")) << as_json.out;
+    EXPECT_EQ(run_ff({"inspect", "--db", other, "ls"}).err, text.err);
     const std::string foreign = folder_.file("foreign.db");
     {
         std::ofstream make(foreign);

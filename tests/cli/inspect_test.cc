@@ -12,6 +12,11 @@ bool contains(const std::string& text, std::string_view part) {
     return text.find(part) != std::string::npos;
 }
 
+/// The columns prio and att of a list.
+std::string columns_of_row(const std::string& priority, const std::string& attempts) {
+    return priority + "    " + attempts + "  ";
+}
+
 /// A store with one execution in each of several states, and an open engine on it.
 class Inspect : public ::testing::Test {
   protected:
@@ -153,6 +158,27 @@ TEST_F(Inspect, SaysWhy) {
     EXPECT_EQ(member(value, "ahead"), "0");
 }
 
+TEST_F(Inspect, SaysWhyAFailedOneFailed) {
+    const Ran text = inspect({"why", failed_.to_string()});
+    EXPECT_TRUE(contains(text.out, "no space\\x1b[31m")) << text.out;
+    EXPECT_TRUE(contains(text.out, "permanent")) << text.out;
+    const json::Value value = inspect({"why", failed_.to_string(), "-o", "json"}).json();
+    EXPECT_EQ(member(value, "failure_reason"), "no space\x1b[31m");
+    EXPECT_EQ(member(value, "failure_category"), "permanent");
+}
+
+TEST_F(Inspect, ListsHowOftenEachWasTried) {
+    for (const auto& [state, attempts] : {std::pair{"waiting", "0"}, std::pair{"completed", "1"}}) {
+        const auto found = items({"ls", "--state", state});
+        ASSERT_EQ(found.size(), 1U);
+        EXPECT_EQ(member(found[0], "total_attempt_count"), attempts);
+        const Ran text = inspect({"ls", "--state", state});
+        const std::string row = text.out.substr(text.out.find('\n') + 1);
+        const std::string prio = state == std::string("waiting") ? "5" : "9";
+        EXPECT_TRUE(contains(row, columns_of_row(prio, attempts))) << text.out;
+    }
+}
+
 TEST_F(Inspect, ShowsAttemptsAndHistory) {
     EXPECT_TRUE(contains(inspect({"attempts", failed_.to_string()}).out, "ended_failure"));
     const auto attempts = items({"attempts", completed_.to_string()});
@@ -221,11 +247,14 @@ TEST_F(Inspect, DoctorNamesTheOwner) {
     EXPECT_TRUE(contains(doctor.out, "open in process ")) << doctor.out;
 }
 
-TEST_F(Inspect, NeedsNoOwner) {
+TEST_F(Inspect, NeedsNoOwnerAndLeavesNothingBeside) {
     engine_->stop();
     engine_.reset();
+    const std::string before = run_shell("ls \"$1\"", {folder_.path()}).out;
+    ASSERT_FALSE(contains(before, "-wal")) << before;
     EXPECT_EQ(items({"ls"}).size(), 4U);
     EXPECT_TRUE(contains(run_ff({"doctor", "--db", path_}).out, "nobody has it open"));
+    EXPECT_EQ(run_shell("ls \"$1\"", {folder_.path()}).out, before);
     auto again = Engine::open(path_, {});
     EXPECT_TRUE(again.has_value()) << "looking leaves the store as it was";
 }

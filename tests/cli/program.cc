@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <utility>
 
 extern char** environ;
 
@@ -44,12 +45,13 @@ std::vector<json::Value> Ran::json_lines() const {
     return values;
 }
 
-Ran run_ff(const std::vector<std::string>& arguments) {
+namespace {
+
+Ran run_program(std::vector<std::string> words) {
     const Folder folder;
     const std::string out = folder.file("out");
     const std::string err = folder.file("err");
-    std::vector<std::string> words{FF_BINARY};
-    words.insert(words.end(), arguments.begin(), arguments.end());
+    const std::string program = words.front();
     std::vector<char*> argv;
     for (std::string& word : words) {
         argv.push_back(word.data());
@@ -62,11 +64,11 @@ Ran run_ff(const std::vector<std::string>& arguments) {
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), flags, 0600);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), flags, 0600);
     pid_t child = 0;
-    const int fault = posix_spawn(&child, FF_BINARY, &actions, nullptr, argv.data(), environ);
+    const int fault = posix_spawn(&child, program.c_str(), &actions, nullptr, argv.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     Ran ran;
     if (fault != 0) {
-        ADD_FAILURE() << "cannot start " << FF_BINARY;
+        ADD_FAILURE() << "cannot start " << program;
         return ran;
     }
     int status = 0;
@@ -76,6 +78,20 @@ Ran run_ff(const std::vector<std::string>& arguments) {
     ran.out = read_all(out);
     ran.err = read_all(err);
     return ran;
+}
+
+}  // namespace
+
+Ran run_ff(const std::vector<std::string>& arguments) {
+    std::vector<std::string> words{FF_BINARY};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return run_program(std::move(words));
+}
+
+Ran run_shell(const std::string& line, const std::vector<std::string>& arguments) {
+    std::vector<std::string> words{"/bin/sh", "-c", line, FF_BINARY};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return run_program(std::move(words));
 }
 
 Folder::Folder() {

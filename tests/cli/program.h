@@ -27,6 +27,9 @@ struct Ran {
 /// Runs `ff` with these arguments; neither output is a terminal.
 Ran run_ff(const std::vector<std::string>& arguments);
 
+/// Runs a line of shell in which `$0` is `ff` and `$1`, `$2` … are the arguments.
+Ran run_shell(const std::string& line, const std::vector<std::string>& arguments = {});
+
 /// A folder that goes when the object does.
 class Folder {
   public:

@@ -78,6 +78,79 @@ TEST(Program, BadUsageIsExitCodeTwoAndALineOnStderr) {
     }
 }
 
+TEST(Program, WhatItDoesNotKnowIsNamedWithThePlaceThatHelps) {
+    struct Case {
+        std::vector<std::string> arguments;
+        std::string expected;
+    };
+    const std::vector<Case> cases{
+        {{"nonsense"}, "unknown command \"nonsense\"; see ff --help"},
+        {{"--bogus"}, "unknown option --bogus; see ff --help"},
+        {{"doctor", "--bogus"}, "unknown option --bogus; see ff doctor --help"},
+        {{"doctor", "--bogus=1"}, "unknown option --bogus; see ff doctor --help"},
+        {{"doctor", "-x"}, "unknown option -x; see ff doctor --help"},
+        {{"doctor", "--db", "a", "b"}, "unexpected argument \"b\"; see ff doctor --help"},
+        {{"inspect", "lst"}, "unknown command \"lst\"; see ff inspect --help"},
+        {{"inspect", "ls", "--bogus"}, "unknown option --bogus; see ff inspect ls --help"},
+        {{"help", "nonsense"}, "unknown command \"nonsense\"; see ff --help"},
+        {{}, "name a command; see ff --help"},
+        {{"doctor"}, "--db is required; see ff doctor --help"},
+    };
+    for (const Case& c : cases) {
+        const Ran ran = run_ff(c.arguments);
+        EXPECT_EQ(ran.code, 2) << c.expected;
+        EXPECT_EQ(ran.err, "ff: " + c.expected + "\n");
+    }
+}
+
+TEST(Program, HelpAndVersionAreCommandsToo) {
+    EXPECT_EQ(run_ff({"help"}).out, run_ff({"--help"}).out);
+    EXPECT_EQ(run_ff({"help", "doctor"}).out, run_ff({"doctor", "--help"}).out);
+    EXPECT_EQ(run_ff({"help", "inspect", "ls"}).out, run_ff({"inspect", "ls", "--help"}).out);
+    EXPECT_TRUE(contains(run_ff({"help", "doctor"}).out, "--quick"));
+    const Ran version = run_ff({"version"});
+    EXPECT_EQ(version.code, 0);
+    EXPECT_EQ(version.out, run_ff({"--version"}).out);
+}
+
+TEST(Program, NumbersAreCheckedAndTheirLimitsAreInTheHelp) {
+    const std::string see = "; see ff demo --help\n";
+    EXPECT_EQ(run_ff({"demo", "--jobs", "abc"}).err, "ff: --jobs: abc is not a number" + see);
+    EXPECT_EQ(run_ff({"demo", "--jobs", "99.5"}).err,
+              "ff: --jobs: 99.5 is not a whole number" + see);
+    EXPECT_EQ(run_ff({"demo", "--jobs", "5"}).err,
+              "ff: --jobs: 5 is not in the range 50 to 1,000,000" + see);
+    EXPECT_EQ(run_ff({"demo", "--jobs", "99999999999999999999"}).err,
+              "ff: --jobs: 99999999999999999999 is not in the range 50 to 1,000,000" + see);
+    EXPECT_EQ(run_ff({"demo", "--seconds", "0.1"}).err,
+              "ff: --seconds: 0.1 is not in the range 0.5 to 3,600" + see);
+    const Ran help = run_ff({"demo", "--help"});
+    for (const char* limits : {"50 to 1,000,000", "1 to 64", "0.5 to 3,600", "until Ctrl-C"}) {
+        EXPECT_TRUE(contains(help.out, limits)) << limits << "\n" << help.out;
+    }
+    EXPECT_TRUE(contains(run_ff({"bench", "--help"}).out, "one JSON object a line"));
+}
+
+TEST(Program, OutputThatCannotBeWrittenIsAFailure) {
+    const Folder folder;
+    const std::string path = folder.file("store.db");
+    ASSERT_TRUE(Engine::open(path).has_value());
+    const std::string full = "ff: cannot write output: No space left on device\n";
+    for (const char* line : {"\"$0\" inspect --db \"$1\" stats >/dev/full",
+                             "\"$0\" doctor --db \"$1\" >/dev/full", "\"$0\" --help >/dev/full",
+                             "\"$0\" version >/dev/full", "\"$0\" demo --jobs 50 >/dev/full"}) {
+        const Ran ran = run_shell(line, {path});
+        EXPECT_EQ(ran.code, 1) << line;
+        EXPECT_EQ(ran.err, full) << line;
+    }
+    const Ran bench = run_shell("\"$0\" bench ceiling --quick -o json >/dev/full");
+    EXPECT_EQ(bench.code, 1);
+    EXPECT_TRUE(bench.err.ends_with(full)) << bench.err;
+    const Ran closed = run_shell("\"$0\" inspect --db \"$1\" stats >&-", {path});
+    EXPECT_EQ(closed.code, 1);
+    EXPECT_EQ(closed.err, "ff: cannot write output: Bad file descriptor\n");
+}
+
 TEST(Program, AMissingStoreIsExitCodeThree) {
     const Folder folder;
     const std::string path = folder.file("nothing.db");

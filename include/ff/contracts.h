@@ -106,7 +106,8 @@ struct ClaimResult {
     std::vector<Task> tasks;  ///< empty: nothing to do right now
 };
 
-/// Takes up to `max_tasks` executions at once; with `max_wait_ms` waits for the first.
+/// Takes up to `max_tasks` executions at once, fewer when their payloads reach 8 MiB; with
+/// `max_wait_ms` waits for the first.
 struct Claim {
     using Result = ClaimResult;
     static constexpr std::string_view name = "claim";
@@ -116,10 +117,10 @@ struct Claim {
     std::string worker_id;
     std::string worker_instance_id;
     DurationMs lease_ttl_ms = 30'000;
-    DurationMs max_wait_ms = 0;
-    std::uint32_t max_tasks = 1;  ///< 1..1000
+    DurationMs max_wait_ms = 0;        ///< 0..86,400,000
+    std::uint32_t max_tasks = 1;       ///< 1..1000
     std::optional<std::string> ns;     ///< only this tenant
-    std::vector<std::string> kinds;    ///< only these kinds; empty: all
+    std::vector<std::string> kinds;    ///< only these kinds, at most 256; empty: all
 };
 
 // ------------------------------------------------------------------------------------- grants
@@ -303,6 +304,9 @@ struct StateResult {
     bool operator==(const StateResult&) const = default;
 };
 
+/// Ends the execution with success. Repeated, as after a lost answer, it answers the same: the
+/// first result stays and that of the repetition is not looked at. A lease without its triple (see
+/// LeaseRef) is an operator's call and ends whatever attempt is running; workers pass a Handle.
 struct Complete {
     using Result = StateResult;
     static constexpr std::string_view name = "complete";

@@ -12,19 +12,6 @@
 
 namespace ff::engine::test {
 
-TempDir::TempDir() {
-    path_ = (std::filesystem::temp_directory_path() / "ff_engine_XXXXXX").string();
-    if (mkdtemp(path_.data()) == nullptr) {
-        ADD_FAILURE() << "cannot make a temporary folder " << path_;
-    }
-    path_ = std::filesystem::canonical(path_).string();
-}
-
-TempDir::~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-}
-
 // ------------------------------------------------------------------------------------ backends
 
 namespace {

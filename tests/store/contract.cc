@@ -13,19 +13,6 @@ namespace ff::store::test {
 using core::Bucket;
 using core::Execution;
 
-TempDir::TempDir() {
-    path_ = (std::filesystem::temp_directory_path() / "ff_store_XXXXXX").string();
-    if (mkdtemp(path_.data()) == nullptr) {
-        ADD_FAILURE() << "cannot make a temporary folder " << path_;
-    }
-    path_ = std::filesystem::canonical(path_).string();
-}
-
-TempDir::~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-}
-
 // ------------------------------------------------------------------------------------ backends
 
 Result<std::unique_ptr<Store>> open_sqlite(const std::string& location,

@@ -18,22 +18,11 @@
 #include <ff/engine.h>
 
 #include "store/store.h"
+#include "support/temp_dir.h"
 
 namespace ff::store::test {
 
-/// A fresh folder under the system's temporary folder; removed with all that is in it.
-class TempDir {
-  public:
-    TempDir();
-    ~TempDir();
-    TempDir(const TempDir&) = delete;
-    TempDir& operator=(const TempDir&) = delete;
-    [[nodiscard]] const std::string& path() const { return path_; }
-    [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-
-  private:
-    std::string path_;
-};
+using ff::support::TempDir;
 
 // ------------------------------------------------------------------------------------ backends
 

@@ -547,6 +547,7 @@ struct ExecutionInfo {
     std::optional<TimestampMs> started_at;
     std::optional<TimestampMs> completed_at;
     std::uint32_t current_attempt_index = 0;
+    std::uint32_t total_attempt_count = 0;
     std::optional<FlowId> flow_id;
 };
 

@@ -432,19 +432,7 @@ Result<SearchPage> search_page(const Look& look, SearchExecutions op) {
     return page;
 }
 
-/// With what a page of the engine leaves out.
-Result<std::vector<ListedExecution>> with_attempts(const Look& look, const SearchPage& page) {
-    std::vector<ListedExecution> out;
-    for (const ExecutionInfo& info : page.items) {
-        FF_TRY(const auto snapshot, look.ask(DescribeExecution{info.execution_id}));
-        // Beside an owner it may have gone since the page was read.
-        out.push_back({info, snapshot ? snapshot->total_attempt_count : 0});
-    }
-    return out;
-}
-
-std::string executions_table(const std::vector<ListedExecution>& items,
-                             const std::optional<std::string>& next_cursor, const Look& look) {
+std::string executions_table(const SearchPage& page, const Look& look) {
     Table table({{"execution"},
                  {"state"},
                  {"lane", Align::left, Give::shrink},
@@ -452,19 +440,19 @@ std::string executions_table(const std::vector<ListedExecution>& items,
                  {"prio", Align::right},
                  {"att", Align::right},
                  {"age", Align::right}});
-    for (const auto& [info, attempts] : items) {
+    for (const ExecutionInfo& info : page.items) {
         table.add({info.execution_id.to_string(), state_cell(info.public_state), info.lane_id,
-                   info.execution_kind, std::to_string(info.priority), std::to_string(attempts),
+                   info.execution_kind, std::to_string(info.priority),
+                   std::to_string(info.total_attempt_count),
                    span_text(look.now - info.created_at)});
     }
     std::string out = table.render(look.terminal);
-    if (items.empty()) {
+    if (page.items.empty()) {
         return "nothing found\n";
     }
-    if (next_cursor) {
-        out += look.terminal.paint(fmt::format("more with --cursor {}", printable(*next_cursor)),
-                                   Style::dim) +
-               "\n";
+    if (page.next_cursor) {
+        const std::string more = fmt::format("more with --cursor {}", printable(*page.next_cursor));
+        out += look.terminal.paint(more, Style::dim) + "\n";
     }
     return out;
 }
@@ -475,11 +463,10 @@ ExitCode inspect_list(const InspectOptions& options, const ListOptions& filter) 
     return with_store(options, [&](const Look& look) -> Result<void> {
         FF_TRY(const SearchExecutions op, search_of(filter));
         FF_TRY(const SearchPage page, search_page(look, op));
-        FF_TRY(const auto items, with_attempts(look, page));
         if (options.output == Output::json) {
-            print_json(page_as_json(items, page.next_cursor));
+            print_json(page_as_json(page.items, page.next_cursor));
         } else {
-            print_out(executions_table(items, page.next_cursor, look));
+            print_out(executions_table(page, look));
         }
         return {};
     });

@@ -86,9 +86,9 @@ Value policy_json(const std::optional<std::string>& policy) {
 
 }  // namespace
 
-Value as_json(const ListedExecution& listed) {
-    Object out = info_members(listed.info);
-    out.emplace_back("total_attempt_count", listed.total_attempt_count);
+Value as_json(const ExecutionInfo& info) {
+    Object out = info_members(info);
+    out.emplace_back("total_attempt_count", info.total_attempt_count);
     return out;
 }
 

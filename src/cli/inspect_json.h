@@ -12,13 +12,7 @@
 
 namespace ff::cli {
 
-/// A row of a list: how often it was tried is no part of ExecutionInfo.
-struct ListedExecution {
-    ExecutionInfo info;
-    std::uint32_t total_attempt_count = 0;
-};
-
-json::Value as_json(const ListedExecution& listed);
+json::Value as_json(const ExecutionInfo& info);
 json::Value as_json(const ExecutionSnapshot& snapshot);
 json::Value as_json(const AttemptInfo& attempt);
 json::Value as_json(const HistoryEntry& entry);

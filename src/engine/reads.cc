@@ -118,6 +118,7 @@ ExecutionInfo info_of(const core::Execution& e, const core::Route& route) {
     info.started_at = e.started_at;
     info.completed_at = e.completed_at;
     info.current_attempt_index = e.current_attempt_index.value_or(0);
+    info.total_attempt_count = e.total_attempt_count;
     info.flow_id = e.flow_id;
     return info;
 }

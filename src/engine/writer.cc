@@ -256,15 +256,15 @@ ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,
 }
 
 /// Answers those whose answer a failure is: the claims it came of, and everybody when the store
-/// could not be used at all.
+/// could not be used at all. With nobody to tell, the writer warns and rests a moment.
 void Writer::answer_refused(Batch::Run& run) {
     if (run.store_failed) {
         std::ranges::move(run.outcomes, std::back_inserter(run.refused));
         run.outcomes.clear();
-        stumbled_ = run.refused.empty();
-        if (stumbled_) {
-            warn_("a batch failed: " + run.failure->message());
-        }
+    }
+    stumbled_ = run.refused.empty() && run.outcomes.empty();
+    if (stumbled_) {
+        warn_("a batch failed: " + run.failure->message());
     }
     for (Outcome& outcome : run.refused) {
         outcome.response = std::unexpected(*run.failure);
@@ -290,15 +290,10 @@ ScannerResult Writer::handle_due(TimestampMs now) {
 }
 
 void Writer::run_apart(Batch::Run failed, TimestampMs now) {
-    stumbled_ = failed.outcomes.empty();
-    if (stumbled_) {
-        warn_("a batch failed: " + failed.failure->message());
-    }
     run_alone(std::move(failed.outcomes), now);
     for (std::size_t left = failed.due_taken; left > 0; --left) {
         Batch::Run run = batch_.run({}, now, 1, Waiting::left);
         if (run.failure) {
-            warn_("due work failed: " + run.failure->message());
             answer_refused(run);
             run_alone(std::move(run.outcomes), now);
             return;

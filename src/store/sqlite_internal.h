@@ -1,4 +1,4 @@
-// Parts of SqliteStore that its two source files share.
+// Parts of SqliteStore that its source files share.
 #pragma once
 
 #include "store/catalogue.h"

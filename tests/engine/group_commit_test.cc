@@ -260,6 +260,7 @@ TEST_F(GroupCommit, AClaimThatTheStoreFailsIsAnsweredAndHoldsUpNobody) {
     EXPECT_EQ(code_of(responses[0]), "ok");
     EXPECT_EQ(code_of(responses[1]), "store_io");
     EXPECT_EQ(code_of(responses[2]), "ok");
+    EXPECT_TRUE(warnings_->all().empty()) << "whoever asked was told";
     store_->fail_loads_if(nullptr);
     EXPECT_EQ(claim_some("w1", "default").size(), 1U);
 }
@@ -511,6 +512,33 @@ TEST_F(GroupCommit, TheBoundCountsBytesToo) {
     store_->let_go();
     EXPECT_EQ(answers.all(), (std::vector<std::string>{"ok", "ok", "overloaded", "ok"}));
     EXPECT_EQ(refused(large), "ok") << "what has been taken no longer counts";
+}
+
+TEST_F(GroupCommit, TheBoundCountsEveryPartThatMayBeLong) {
+    const ExecutionId id = ok(job()).execution_id;
+    SetExecutionTags tags{id, {}};
+    for (int i = 0; i < 20; ++i) {
+        tags.tags["app.t" + std::to_string(i)] = std::string(4'000, 'x');
+    }
+    const auto grant = with(IssueClaimGrant{}, [&](auto& op) {
+        op.execution_id = id;
+        op.lane_id = "default";
+        op.worker_id = "w1";
+        op.worker_instance_id = instance_of("w1");
+        op.route_snapshot_json.emplace(16'000, 'x');
+        op.admission_summary.emplace(16'000, 'x');
+    });
+    for (const Request& large : {Request(tags), Request(grant)}) {
+        EngineOptions options;
+        options.queue_bytes_max = 20'000;
+        open(options);
+        Answers answers(2);
+        block_writer(answers, 0);
+        engine_->call(large, answers.at(1));
+        EXPECT_EQ(answers.now(1), "overloaded");
+        store_->let_go();
+        answers.all();
+    }
 }
 
 TEST_F(GroupCommit, ManyAtOnceAreTakenWholeOrNotAtAll) {

@@ -90,6 +90,9 @@ Result<void> Batch::handle_due(Run& run, std::size_t due_max) {
     FF_TRY_VOID(store_.load(due_now_, core::InputNeed::if_tagged_or_policy, true, snapshot_));
     for (core::Eid eid : due_now_) {
         const core::ExecutionCell* cell = snapshot_.find_cell(eid);
+        if (cell == nullptr && store_.shared()) {
+            continue;  // another process is at it
+        }
         if (cell == nullptr) {
             warn_("timer of execution " + std::to_string(eid) + " that does not exist");
             set_aside(eid);
@@ -120,12 +123,15 @@ Result<void> Batch::handle_due(Run& run, std::size_t due_max) {
     return {};
 }
 
-Result<void> Batch::decide_all(std::vector<Pending>& commands, Run& run) {
+Result<void> Batch::load_all(const std::vector<Pending>& commands) {
     core::ReadSet set;
     for (const Pending& pending : commands) {
         reads_of(pending.command, set);
     }
-    FF_TRY_VOID(store_.load(set, snapshot_));
+    return set.empty() ? Result<void>() : store_.load(set, snapshot_);
+}
+
+void Batch::decide_all(std::vector<Pending>& commands, Run& run) {
     std::vector<Pending> claims;
     for (Pending& pending : commands) {
         if (takes_any(pending.command)) {
@@ -146,7 +152,6 @@ Result<void> Batch::decide_all(std::vector<Pending>& commands, Run& run) {
         run.outcomes.push_back({std::move(pending), std::move(response)});
     }
     commands = std::move(claims);
-    return {};
 }
 
 Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_t due_max,
@@ -166,13 +171,18 @@ Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_
         desk_.refuse_all(*run.failure, run.refused);
         return run;
     }
-    Result<void> ok = handle_due(run, due_max);
-    const bool due_ok = ok.has_value();
+    ready_.begin();
+    // What commands name is loaded first: on a shared store that may wait for another process, and
+    // nothing is held while waiting.
+    Result<void> ok = load_all(commands);
+    bool due_ok = true;
     if (ok) {
-        ok = decide_all(commands, run);
+        ok = handle_due(run, due_max);
+        due_ok = ok.has_value();
     }
-    // From here `commands` holds the claims only.
     if (ok) {
+        decide_all(commands, run);
+        // From here `commands` holds the claims only.
         ok = desk_.serve(
             std::exchange(commands, {}), waiting, snapshot_, ctx_,
             [this](core::Changes changes) { apply(std::move(changes)); }, run.outcomes,

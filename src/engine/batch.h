@@ -73,7 +73,8 @@ class Batch {
     core::Snapshot& snapshot() { return snapshot_; }
 
   private:
-    Result<void> decide_all(std::vector<Pending>& commands, Run& run);
+    Result<void> load_all(const std::vector<Pending>& commands);
+    void decide_all(std::vector<Pending>& commands, Run& run);
     Result<void> handle_due(Run& run, std::size_t due_max);
     void apply(core::Changes changes);
     /// Keeps a decision's changes; its answer as a response.

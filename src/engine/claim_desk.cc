@@ -21,7 +21,7 @@ bool is_of_the_row(ErrorCode code) {
     return code == ErrorCode::corruption || code == ErrorCode::store_corrupt;
 }
 
-Demand demand_of(const Command& command) {
+Demand demand_by(const Command& command) {
     if (const auto* claim = std::get_if<Claim>(&command)) {
         return {claim->lanes, claim->capabilities, claim->ns, claim->kinds};
     }
@@ -64,7 +64,20 @@ Result<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
             turn_.push_back(key);
         }
     }
-    for (Desk* desk : desks_in_turn()) {
+    const std::vector<Desk*> desks = desks_in_turn();
+    if (store_.shared() && !desks.empty()) {
+        std::vector<ReadyIndex::Want> wants;
+        for (const Desk* desk : desks) {
+            wants.push_back({desk->group.get(), demand_of(*desk)});
+        }
+        if (auto read = ready_.read(wants, snapshot); !read) {
+            for (Desk* desk : desks) {
+                refuse(*desk, read.error(), refused);
+            }
+            return read;
+        }
+    }
+    for (Desk* desk : desks) {
         if (bytes_served_ >= batch_bytes_max) {
             break;
         }
@@ -85,6 +98,15 @@ Result<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
         expire(ctx.now, outcomes);
     }
     return {};
+}
+
+std::size_t ClaimDesk::demand_of(const Desk& desk) {
+    std::size_t demand = 0;
+    for (auto it = desk.queue.begin(); it != desk.queue.end() && demand < demand_counted_max;
+         ++it) {
+        demand += wanted(it->pending);
+    }
+    return demand;
 }
 
 std::vector<ClaimDesk::Desk*> ClaimDesk::desks_in_turn() {
@@ -122,7 +144,7 @@ void ClaimDesk::enqueue(Pending claim, TimestampMs now) {
         claim.no_room = true;  // it may have what is there, but not wait
         claim.deadline = now;
     }
-    auto group = ready_.group(demand_of(claim.command));
+    auto group = ready_.group(demand_by(claim.command));
     turn_.push_back(group.get());
     Desk& desk = desks_[group.get()];
     desk.group = std::move(group);
@@ -141,11 +163,7 @@ void ClaimDesk::answer(Desk& desk, std::list<Parked>::iterator claim, Response r
 
 Result<void> ClaimDesk::serve_desk(Desk& desk, core::Snapshot& snapshot, const core::Context& ctx,
                                    const ApplyFn& apply, std::vector<Outcome>& outcomes) {
-    std::size_t demand = 0;
-    for (auto it = desk.queue.begin(); it != desk.queue.end() && demand < demand_counted_max;
-         ++it) {
-        demand += wanted(it->pending);
-    }
+    std::size_t demand = demand_of(desk);
     core::ReadSet lanes;
     lanes.lanes = desk.group->demand.lanes;
     FF_TRY_VOID(store_.load(lanes, snapshot));
@@ -232,7 +250,7 @@ Result<const core::Execution*> ClaimDesk::next_candidate(ReadyIndex::Group& grou
             continue;
         }
         for (;;) {
-            FF_TRY(const auto key, ready_.front(group, index, demand));
+            FF_TRY(const auto key, ready_.front(group, index, demand, snapshot));
             if (!key) {
                 break;
             }
@@ -250,7 +268,9 @@ Result<const core::Execution*> ClaimDesk::next_candidate(ReadyIndex::Group& grou
                 core::ready_key(*cell->execution.current) == key) {
                 return &*cell->execution.current;
             }
-            warn_("ready entry " + std::to_string(eid) + " has no execution that is ready");
+            if (!store_.shared()) {
+                warn_("ready entry " + std::to_string(eid) + " has no execution that is ready");
+            }
             ready_.erase(*key);
         }
     }

@@ -82,6 +82,8 @@ class ClaimDesk {
     /// The next candidate over the group's active lanes, loaded with its input.
     Result<const core::Execution*> next_candidate(ReadyIndex::Group& group,
                                                   core::Snapshot& snapshot, std::size_t demand);
+    /// How many executions its claims want.
+    static std::size_t demand_of(const Desk& desk);
     /// The desks of `turn_`, those first whose first claim has waited longest.
     std::vector<Desk*> desks_in_turn();
     void refuse(Desk& desk, const Error& error, std::vector<Outcome>& refused);

@@ -20,6 +20,7 @@
 #include "engine/scanners.h"
 #include "store/location.h"
 #include "store/memory_store.h"
+#include "store/postgres_store.h"
 #include "store/sqlite_store.h"
 
 namespace ff {
@@ -46,6 +47,7 @@ Registry& registry() {
 bool same_tuning(const EngineOptions& a, const EngineOptions& b) {
     const auto tuning = [](const EngineOptions& o) {
         return std::tie(o.pool_size, o.synchronous, o.busy_timeout_ms, o.cache_mib,
+                        o.statement_timeout_ms, o.notify,
                         o.flow_partitions, o.queue_commands_max, o.queue_bytes_max,
                         o.waiting_claims_max, o.batch_commands_max, o.retention_ms,
                         o.reclaim_grace_ms, o.event_retention_ms, o.scanner_periods_ms, o.lanes,
@@ -59,9 +61,7 @@ Result<std::unique_ptr<store::Store>> open_store(const store::Location& location
     using Form = store::Location::Form;
     switch (location.form) {
         case Form::memory: return store::MemoryStore::make(options);
-        case Form::postgres:
-            return ff::fail(ErrorCode::invalid_config,
-                            "this build has no PostgreSQL store; use sqlite:PATH");
+        case Form::postgres: return store::PostgresStore::open(location, options);
         default: return store::SqliteStore::open(location, options);
     }
 }
@@ -111,6 +111,7 @@ Result<void> check_options(const EngineOptions& options) {
     };
     FF_TRY_VOID(in_range("pool_size", options.pool_size, 1, 1'000));
     FF_TRY_VOID(in_range("busy_timeout_ms", options.busy_timeout_ms, 0, 3'600'000));
+    FF_TRY_VOID(in_range("statement_timeout_ms", options.statement_timeout_ms, 0, 3'600'000));
     FF_TRY_VOID(in_range("cache_mib", options.cache_mib, 1, 1'000'000));
     FF_TRY_VOID(at_least_one("queue_commands_max", options.queue_commands_max));
     FF_TRY_VOID(at_least_one("queue_bytes_max", options.queue_bytes_max));

@@ -236,6 +236,7 @@ void ReadyIndex::committed() {
 
 void ReadyIndex::forget_all() {
     committed();
+    learned_.clear();
     for (auto& [signature, group] : groups_) {
         for (LaneHeads& lane : group->lanes) {
             lane.heads.clear();
@@ -254,16 +255,18 @@ void ReadyIndex::forget_all() {
     }
 }
 
+auto ReadyIndex::pending_of(const std::set<ReadyKey>& keys, core::RouteId route,
+                            const std::optional<ReadyKey>& after) {
+    auto first = keys.upper_bound(after.value_or(first_key(route)));
+    auto last = keys.upper_bound({route, std::numeric_limits<std::int32_t>::max(),
+                                  std::numeric_limits<core::Eid>::max()});
+    return std::ranges::subrange(first, last);
+}
+
 Result<void> ReadyIndex::read_on(Queue& queue, std::size_t expected) {
     const core::RouteId route = queue.route.id;
-    const ReadyKey start = queue.read_to.value_or(first_key(route));
-    const auto pending = [&](const std::set<ReadyKey>& keys) {
-        auto first = keys.upper_bound(start);
-        auto last = keys.upper_bound({route, std::numeric_limits<std::int32_t>::max(),
-                                      std::numeric_limits<core::Eid>::max()});
-        return std::ranges::subrange(first, last);
-    };
-    const auto gone = pending(erased_);
+    const auto start = queue.read_to;
+    const auto gone = pending_of(erased_, route, start);
     const auto gone_count = static_cast<std::size_t>(std::ranges::distance(gone));
     const std::size_t ahead = std::clamp<std::size_t>(expected, 16, prefix_max / 2) + gone_count;
     FF_TRY(auto keys, store_.scan_ready(route, queue.read_to, ahead));
@@ -272,7 +275,7 @@ Result<void> ReadyIndex::read_on(Queue& queue, std::size_t expected) {
         queue.read_to = keys.back();
     }
     std::erase_if(keys, [&](const ReadyKey& key) { return erased_.contains(key); });
-    for (const ReadyKey& key : pending(inserted_)) {
+    for (const ReadyKey& key : pending_of(inserted_, route, start)) {
         if (queue.complete || key < *queue.read_to) {
             keys.push_back(key);
         }
@@ -283,9 +286,144 @@ Result<void> ReadyIndex::read_on(Queue& queue, std::size_t expected) {
     return {};
 }
 
+// ------------------------------------------------------------------------------- shared stores
+
+void ReadyIndex::begin() {
+    if (!store_.shared()) {
+        return;
+    }
+    for (Queue* queue : learned_) {
+        hide_head(*queue);
+        queue->keys.clear();
+        queue->complete = false;
+        queue->read_to.reset();
+        mark_unread(*queue);
+    }
+    learned_.clear();
+    const auto& routes = store_.routes().all();
+    for (; routes_seen_ < routes.size(); ++routes_seen_) {
+        add_route(routes[routes_seen_]);
+    }
+}
+
+std::vector<ReadyIndex::Queue*> ReadyIndex::to_read(const LaneHeads& lane) {
+    std::vector<Queue*> out;
+    for (Queue* queue : lane.unread) {
+        const bool behind = queue->read_to && !lane.heads.empty() &&
+                            !(Head{queue->read_to->rank, queue->read_to->eid, queue} <
+                              *lane.heads.begin());
+        if (!queue->known && !behind) {
+            out.push_back(queue);
+        }
+    }
+    return out;
+}
+
+store::ReadyAsk ReadyIndex::ask_for(const std::vector<Queue*>& queues, std::size_t expected) const {
+    store::ReadyAsk ask;
+    ask.limit = std::clamp<std::size_t>(expected, 1, prefix_max);
+    const auto place = [](const Queue* queue) {
+        using Place = std::pair<std::int32_t, core::Eid>;
+        return queue->read_to ? std::optional<Place>({queue->read_to->rank, queue->read_to->eid})
+                              : std::nullopt;  // sorts first: from the head
+    };
+    if (const auto first = std::ranges::min_element(queues, {}, place); first != queues.end()) {
+        ask.after = (*first)->read_to;
+    }
+    for (const Queue* queue : queues) {
+        ask.routes.push_back(queue->route.id);
+        // What this batch has taken stays in the store until it commits, and is looked at again.
+        ask.limit += static_cast<std::size_t>(
+            std::ranges::distance(pending_of(erased_, queue->route.id, queue->read_to)));
+    }
+    return ask;
+}
+
+void ReadyIndex::learn(const std::vector<Queue*>& queues, const store::ReadyPage& page) {
+    std::unordered_map<core::RouteId, Queue*> fresh;
+    for (Queue* queue : queues) {
+        if (!queue->known) {  // else it was read for another group meanwhile
+            fresh.emplace(queue->route.id, queue);
+        }
+    }
+    for (const ReadyKey& key : page.keys) {
+        const auto it = fresh.find(key.route);
+        if (it != fresh.end() && !erased_.contains(key) &&
+            (!it->second->read_to || *it->second->read_to < key)) {
+            it->second->keys.push_back(key);
+        }
+    }
+    for (auto& [route, queue] : fresh) {
+        const auto start = queue->read_to;
+        queue->complete = !page.looked_to;
+        if (page.looked_to) {
+            queue->read_to = {route, page.looked_to->rank, page.looked_to->eid};
+        }
+        for (const ReadyKey& key : pending_of(inserted_, route, start)) {
+            if (queue->complete || key <= *queue->read_to) {
+                queue->keys.push_back(key);
+            }
+        }
+        std::ranges::sort(queue->keys, better_last);
+        queue->known = queue->complete || !queue->keys.empty();  // else there may be some behind
+        for (const Member& member : queue->members) {
+            LaneHeads& lane = member.group->lanes[member.lane_index];
+            if (queue->known) {
+                lane.unread.erase(queue);
+            }
+        }
+        show_head(*queue);
+        learned_.push_back(queue);
+    }
+}
+
+Result<void> ReadyIndex::read(const std::vector<Want>& wants, core::Snapshot& snapshot) {
+    std::vector<std::vector<Queue*>> asked;
+    std::vector<store::ReadyAsk> asks;
+    std::vector<std::string> lanes;
+    for (const Want& want : wants) {
+        for (const LaneHeads& lane : want.group->lanes) {
+            if (auto queues = to_read(lane); !queues.empty()) {
+                asks.push_back(ask_for(queues, want.expected));
+                asked.push_back(std::move(queues));
+            }
+        }
+        lanes.insert(lanes.end(), want.group->demand.lanes.begin(),
+                     want.group->demand.lanes.end());
+    }
+    FF_TRY(const auto pages, store_.lock_ready(asks, lanes, snapshot));
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+        learn(asked[i], pages[i]);
+    }
+    return {};
+}
+
+Result<void> ReadyIndex::read_unread(const LaneHeads& lane, std::size_t expected,
+                                     core::Snapshot& snapshot) {
+    for (auto queues = to_read(lane); !queues.empty(); queues = to_read(lane)) {
+        const store::ReadyAsk ask = ask_for(queues, expected);
+        FF_TRY(const auto pages, store_.lock_ready({&ask, 1}, {}, snapshot));
+        learn(queues, pages.at(0));
+    }
+    return {};
+}
+
 Result<std::optional<ReadyKey>> ReadyIndex::front(Group& group, std::size_t lane_index,
-                                                  std::size_t expected) {
+                                                  std::size_t expected, core::Snapshot& snapshot) {
     LaneHeads& lane = group.lanes[lane_index];
+    if (store_.shared()) {
+        FF_TRY_VOID(read_unread(lane, expected, snapshot));
+    } else {
+        FF_TRY_VOID(read_heads(lane, expected));
+    }
+    if (lane.heads.empty()) {
+        return std::nullopt;
+    }
+    const Head& best = *lane.heads.begin();
+    return ReadyKey{best.queue->route.id, best.rank, best.eid};
+}
+
+Result<void> ReadyIndex::read_heads(LaneHeads& lane, std::size_t expected) {
     while (!lane.unread.empty()) {
         Queue* queue = *lane.unread.begin();
         lane.unread.erase(lane.unread.begin());
@@ -297,11 +435,7 @@ Result<std::optional<ReadyKey>> ReadyIndex::front(Group& group, std::size_t lane
         } while (queue->keys.empty() && !queue->complete);
         show_head(*queue);
     }
-    if (lane.heads.empty()) {
-        return std::nullopt;
-    }
-    const Head& best = *lane.heads.begin();
-    return ReadyKey{best.queue->route.id, best.rank, best.eid};
+    return {};
 }
 
 std::vector<ReadyIndex::Group*> ReadyIndex::take_touched() {

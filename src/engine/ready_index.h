@@ -7,7 +7,11 @@
 // namespace, kinds); it keeps the heads of the routes it may take from in order, so the next
 // candidate is found without looking at routes it cannot serve.
 //
-// Writer thread only. Call committed() after each commit, forget_all() after a failed one.
+// On a store that other processes write to, nothing is known from one transaction to the next:
+// begin() forgets, and read() asks for the best of many routes at once.
+//
+// Writer thread only. Call begin() at the start of a transaction, committed() after each commit,
+// forget_all() after a failed one.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +54,16 @@ class ReadyIndex {
     /// A route the index has not seen yet: from the store's table, or made by the running batch.
     void add_route(const core::Route& route);
 
+    /// A transaction has begun.
+    void begin();
+    /// On a shared store: reads what front() of these groups will need, in one round trip. The best
+    /// `expected` of each; executions and lanes are loaded into the snapshot.
+    struct Want {
+        Group* group;
+        std::size_t expected;
+    };
+    Result<void> read(const std::vector<Want>& wants, core::Snapshot& snapshot);
+
     void insert(const core::ReadyKey& key);
     void erase(const core::ReadyKey& key);
     /// The store has what insert() and erase() told.
@@ -61,7 +75,7 @@ class ReadyIndex {
     /// The best candidate on one lane of a group, not yet taken out; nothing when there is none.
     /// `expected` is how many the caller will want: it sets how far ahead is read.
     Result<std::optional<core::ReadyKey>> front(Group& group, std::size_t lane_index,
-                                                std::size_t expected);
+                                                std::size_t expected, core::Snapshot& snapshot);
 
     /// Groups in which a key appeared since the last call.
     std::vector<Group*> take_touched();
@@ -106,6 +120,17 @@ class ReadyIndex {
     void mark_unread(Queue& queue);
     void insert_known(Queue& queue, const core::ReadyKey& key);
     Result<void> read_on(Queue& queue, std::size_t expected);
+    /// Unknown queues of a lane that may hold something better than its best known head.
+    static std::vector<Queue*> to_read(const LaneHeads& lane);
+    [[nodiscard]] store::ReadyAsk ask_for(const std::vector<Queue*>& queues,
+                                          std::size_t expected) const;
+    void learn(const std::vector<Queue*>& queues, const store::ReadyPage& page);
+    Result<void> read_unread(const LaneHeads& lane, std::size_t expected,
+                             core::Snapshot& snapshot);
+    Result<void> read_heads(LaneHeads& lane, std::size_t expected);
+    /// Keys of the route behind `after` among those the batch has inserted or erased.
+    static auto pending_of(const std::set<core::ReadyKey>& keys, core::RouteId route,
+                           const std::optional<core::ReadyKey>& after);
     void drop_idle_groups();
 
     /// A prefix is cut when it grows beyond this.
@@ -120,6 +145,9 @@ class ReadyIndex {
     std::set<core::ReadyKey> inserted_;  ///< by the running batch, not in the store yet
     std::set<core::ReadyKey> erased_;    ///< by the running batch, still in the store
     std::uint64_t uses_ = 0;
+    // Of shared stores only.
+    std::vector<Queue*> learned_;    ///< known in this transaction
+    std::size_t routes_seen_ = 0;    ///< of the store's table
 
   public:
     /// Made by group() only.

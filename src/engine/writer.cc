@@ -18,6 +18,15 @@ constexpr std::size_t due_per_batch = 256;
 constexpr int fruitless_max = 64;
 /// How long the writer rests after a batch that failed without being anybody's.
 constexpr DurationMs stumble_ms = 100;
+/// How often a transaction is run when others are in its way, and the pause before it runs again,
+/// which doubles.
+constexpr int tries_max = 6;
+constexpr std::uint32_t try_again_ms = 4;
+
+/// Nothing happened, and doing it all again may work.
+bool may_run_again(const Error& error) {
+    return error.code == ErrorCode::store_busy || error.code == ErrorCode::store_io;
+}
 
 }  // namespace
 
@@ -31,7 +40,12 @@ Writer::Writer(store::Store& store, const core::Settings& settings, const Engine
       batch_(store, settings, ids, options.waiting_claims_max, warn_),
       scanners_(batch_, settings, options, clock.now(),
                 [this](TimestampMs now) { return handle_due(now); }),
-      thread_([this] { run(); }) {}
+      thread_([this] { run(); }) {
+    store_.watch([this] {
+        others_wrote_ = true;
+        wake();
+    });
+}
 
 Writer::~Writer() { stop(); }
 
@@ -96,6 +110,7 @@ void Writer::wake() {
 
 void Writer::stop() {
     std::call_once(stopped_, [this] {
+        store_.watch({});
         {
             std::lock_guard lock(mutex_);
             stopping_ = true;
@@ -177,6 +192,9 @@ void Writer::run() {
         if (stopping) {
             break;
         }
+        if (others_wrote_.exchange(false)) {
+            batch_.claims().recheck_all();
+        }
         process(std::move(commands), now);
         if (options_.background) {
             scanners_.run_due(now);
@@ -214,6 +232,25 @@ void Writer::process(std::vector<Pending> commands, TimestampMs now) {
     }
 }
 
+Batch::Run Writer::transact(std::vector<Pending> commands, TimestampMs now, std::size_t due_max,
+                            Waiting waiting) {
+    Batch::Run run = batch_.run(std::move(commands), now, due_max, waiting);
+    for (int tries = 1; store_.shared() && run.failure && !run.store_failed &&
+                        may_run_again(*run.failure) && tries < tries_max;
+         ++tries) {
+        const auto pause = 1 + jitter_() % (try_again_ms << static_cast<unsigned>(tries));
+        std::this_thread::sleep_for(std::chrono::milliseconds(pause));
+        std::vector<Pending> again;
+        for (std::vector<Outcome>* outcomes : {&run.outcomes, &run.refused}) {
+            for (Outcome& outcome : *outcomes) {
+                again.push_back(std::move(outcome.pending));
+            }
+        }
+        run = batch_.run(std::move(again), now, due_max, waiting);
+    }
+    return run;
+}
+
 ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,
                                 std::size_t due_max) {
     commands_ += commands.size();
@@ -226,12 +263,12 @@ ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,
     if (alone) {
         commands[0].ticket = ticket;
     }
-    Batch::Run run = batch_.run(std::move(commands), now, due_max);
+    Batch::Run run = transact(std::move(commands), now, due_max, Waiting::served);
     waiting_ = batch_.claims().waiting();  // before anybody hears of this batch
     if (run.failure) {
         const ScannerResult failed{0, 1, {}};
         answer_refused(run);
-        if (run.store_failed) {
+        if (run.outcomes.empty() && run.due_taken == 0) {
             return failed;
         }
         const bool own = alone && run.due_taken == 0 && run.outcomes.size() == 1 &&
@@ -258,9 +295,12 @@ ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,
 /// Answers those whose answer a failure is: the claims it came of, and everybody when the store
 /// could not be used at all. With nobody to tell, the writer warns and rests a moment.
 void Writer::answer_refused(Batch::Run& run) {
-    if (run.store_failed) {
+    // What may have happened after all must not be done twice.
+    const bool in_doubt = run.failure->code == ErrorCode::commit_in_doubt;
+    if (run.store_failed || in_doubt) {
         std::ranges::move(run.outcomes, std::back_inserter(run.refused));
         run.outcomes.clear();
+        run.due_taken = 0;
     }
     stumbled_ = run.refused.empty() && run.outcomes.empty();
     if (stumbled_) {
@@ -292,7 +332,7 @@ ScannerResult Writer::handle_due(TimestampMs now) {
 void Writer::run_apart(Batch::Run failed, TimestampMs now) {
     run_alone(std::move(failed.outcomes), now);
     for (std::size_t left = failed.due_taken; left > 0; --left) {
-        Batch::Run run = batch_.run({}, now, 1, Waiting::left);
+        Batch::Run run = transact({}, now, 1, Waiting::left);
         if (run.failure) {
             answer_refused(run);
             run_alone(std::move(run.outcomes), now);
@@ -313,7 +353,7 @@ void Writer::run_alone(std::vector<Outcome> outcomes, TimestampMs now) {
         one.push_back(std::move(queue.front()));
         queue.pop_front();
         const std::uint64_t ticket = one[0].ticket = ++tickets_;
-        Batch::Run run = batch_.run(std::move(one), now, 0, Waiting::left);
+        Batch::Run run = transact(std::move(one), now, 0, Waiting::left);
         if (!run.failure) {
             finisher_.finish(std::move(run.outcomes), batch_.take_unsynced());
             continue;

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -42,6 +43,9 @@ class Writer {
     void run();
     std::vector<Pending> take(bool& stopping);
     void process(std::vector<Pending> commands, TimestampMs now);
+    /// One transaction. On a shared store one that another process was in the way of is run again.
+    Batch::Run transact(std::vector<Pending> commands, TimestampMs now, std::size_t due_max,
+                        Waiting waiting);
     /// Runs one batch and sees to its answers; tells what became of the due work in it.
     ScannerResult run_batch(std::vector<Pending> commands, TimestampMs now, std::size_t due_max);
     /// Everything that is due, whatever is in the inbox.
@@ -63,6 +67,7 @@ class Writer {
     Scanners scanners_;
 
     // Writer thread only.
+    std::minstd_rand jitter_{std::random_device{}()};
     bool stumbled_ = false;      // the last batch failed, and was nobody's
     std::uint64_t tickets_ = 0;  // given to commands that are run alone
 
@@ -74,6 +79,7 @@ class Writer {
     bool poked_ = false;           // guarded by mutex_
     bool sleeping_ = false;        // guarded by mutex_
 
+    std::atomic<bool> others_wrote_{false};  ///< another process may have made work ready
     std::atomic<std::uint64_t> commands_{0};
     std::atomic<std::uint64_t> batches_{0};
     std::atomic<std::uint64_t> due_handled_{0};

@@ -5,9 +5,10 @@ namespace ff::store {
 using core::Eid;
 using core::ExecutionCell;
 
-void number_events(core::Snapshot& snapshot, std::int64_t& next_event) {
+void number_events(core::Snapshot& snapshot, std::int64_t& next_event, std::int64_t step) {
     for (auto& event : snapshot.events) {
-        event.event_id = next_event++;
+        event.event_id = next_event;
+        next_event += step;
         ExecutionCell* cell = snapshot.find_cell(event.eid);
         if (cell == nullptr || event.type == core::LeaseEventType::renewed) {
             continue;
@@ -21,7 +22,8 @@ void number_events(core::Snapshot& snapshot, std::int64_t& next_event) {
         execution.dirty = true;
     }
     for (auto& event : snapshot.log_events) {
-        event.event_id = next_event++;
+        event.event_id = next_event;
+        next_event += step;
     }
 }
 

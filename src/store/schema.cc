@@ -192,25 +192,39 @@ CREATE INDEX ff_log_event_by_family ON ff_log_event (family, event_id);
 CREATE INDEX ff_log_event_by_execution ON ff_log_event (eid) WHERE eid IS NOT NULL;
 )sql";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> sqlite_tokens{{
+// What many processes on one database need: numbers that no two of them draw, and room on a page for
+// the next version of a row, so that an update touches no index.
+constexpr std::string_view many_processes = R"sql(
+@postgres CREATE SEQUENCE ff_route_number;
+@postgres CREATE SEQUENCE ff_process_slot MINVALUE 0 MAXVALUE 1023 CYCLE;
+@postgres INSERT INTO ff_meta (name, value) VALUES ('event_high', 0);
+@postgres ALTER TABLE ff_meta SET (fillfactor = 10);
+@postgres ALTER TABLE ff_exec_core SET (fillfactor = 50);
+@postgres ALTER TABLE ff_attempt SET (fillfactor = 85);
+)sql";
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> sqlite_tokens{{
     {"@int", "INTEGER"},
     {"@text", "TEXT"},
     {"@bytes", "BLOB"},
     {"@table", "STRICT"},
+    {"@postgres", "--"},
     {"@keyed", "STRICT, WITHOUT ROWID"},
 }};
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> postgres_tokens{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> postgres_tokens{{
     {"@int", "BIGINT"},
     {"@text", "TEXT COLLATE \"C\""},
     {"@bytes", "BYTEA"},
     {"@table", ""},
+    {"@postgres", ""},
     {"@keyed", ""},
 }};
 
 }  // namespace
 
 const std::vector<Migration>& migrations() {
-    static const std::vector<Migration> all{{1, "foundations", foundations}};
+    static const std::vector<Migration> all{{1, "foundations", foundations},
+                                            {2, "many_processes", many_processes}};
     return all;
 }
 

@@ -20,7 +20,8 @@ struct Migration {
 const std::vector<Migration>& migrations();
 
 /// The statements of a migration in one database's words. Tokens: @int, @text, @bytes; @table ends
-/// an ordinary table, @keyed one that is found only by its primary key.
+/// an ordinary table, @keyed one that is found only by its primary key; @postgres takes the rest of
+/// its line away from every other database.
 std::string expand(std::string_view text, Dialect dialect);
 
 /// Guards against a migration that was edited after it was applied.

@@ -11,6 +11,8 @@
 
 #include <ff/error.h>
 
+#include "store/schema.h"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
@@ -70,6 +72,9 @@ enum class OpenMode : std::uint8_t { write, write_at_once, read_only };
 
 class SqliteDb {
   public:
+    static constexpr Dialect dialect = Dialect::sqlite;
+    static constexpr const char* begin_migration = "BEGIN IMMEDIATE";
+
     /// `location` is a path or a SQLite URI.
     static Result<std::unique_ptr<SqliteDb>> open(const std::string& location, OpenMode mode,
                                                   int busy_timeout_ms);

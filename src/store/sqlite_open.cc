@@ -10,7 +10,7 @@
 
 #include "store/schema.h"
 #include "store/sqlite_internal.h"
-#include "store/views.h"
+#include "store/migrate.h"
 
 namespace ff::store {
 
@@ -88,7 +88,10 @@ Result<void> sync_folder_of(const std::string& path) {
     return {};
 }
 
-Result<int> schema_version(SqliteDb& db) {
+}  // namespace
+
+/// Found by migrate.h: 0 for an empty file.
+static Result<int> schema_version(SqliteDb& db) {
     FF_TRY(const std::string exists,
            db.scalar("SELECT 1 FROM sqlite_master WHERE name = 'ff_schema_migration'"));
     if (exists.empty()) {
@@ -104,95 +107,7 @@ Result<int> schema_version(SqliteDb& db) {
     return std::stoi(version);
 }
 
-Result<void> check_applied(SqliteDb& db, int version) {
-    for (const Migration& migration : migrations()) {
-        if (migration.version > version) {
-            break;
-        }
-        FF_TRY(const std::string stored,
-               db.scalar("SELECT checksum FROM ff_schema_migration WHERE version = " +
-                         std::to_string(migration.version)));
-        if (stored != checksum(migration)) {
-            return ff::fail(ErrorCode::store_corrupt,
-                            "schema migration " + std::to_string(migration.version) +
-                                " was applied in another form; this file comes from a program "
-                                "that was altered");
-        }
-    }
-    return {};
-}
-
-Result<void> apply(SqliteDb& db, const Migration& migration) {
-    FF_TRY_VOID(db.execute("BEGIN IMMEDIATE"));
-    const std::string record =
-        "INSERT INTO ff_schema_migration (version, name, checksum)"
-        " VALUES (" +
-        std::to_string(migration.version) + ", '" + std::string(migration.name) + "', '" +
-        checksum(migration) + "')";
-    auto done = db.execute(expand(migration.text, Dialect::sqlite));
-    if (done) {
-        done = db.execute(record);
-    }
-    if (done) {
-        done = db.execute("COMMIT");
-    }
-    if (!done) {
-        [[maybe_unused]] auto undone = db.execute("ROLLBACK");
-        return std::unexpected(std::move(done).error());
-    }
-    return {};
-}
-
-/// Views follow the program, not the migrations: made anew when their text differs.
-Result<void> refresh_views(SqliteDb& db) {
-    const std::string text = view_statements(Dialect::sqlite);
-    const std::string digest = log_digest(text);
-    FF_TRY(const std::string stored,
-           db.scalar("SELECT checksum FROM ff_schema_migration WHERE version = 0"));
-    if (stored == digest) {
-        return {};
-    }
-    return db.execute("BEGIN IMMEDIATE; " + text +
-                      "INSERT OR REPLACE INTO ff_schema_migration (version, name, checksum)"
-                      " VALUES (0, 'views', '" +
-                      digest + "'); COMMIT");
-}
-
-/// The version of a database this program may use. Changes nothing.
-Result<int> check_schema(SqliteDb& db) {
-    FF_TRY(const int version, schema_version(db));
-    const int newest = migrations().back().version;
-    if (version > newest) {
-        return ff::fail(ErrorCode::schema_too_new, "the store has schema version " +
-                                                       std::to_string(version) +
-                                                       ", this program knows up to " +
-                                                       std::to_string(newest) + "; use a newer ff");
-    }
-    FF_TRY_VOID(check_applied(db, version));
-    return version;
-}
-
-}  // namespace
-
-Result<std::string> migrate_sqlite(SqliteDb& db) {
-    FF_TRY(const int version, check_schema(db));
-    if (version == 0) {
-        // It may be there: a program that was stopped here made it and nothing else.
-        FF_TRY_VOID(
-            db.execute("CREATE TABLE IF NOT EXISTS ff_schema_migration"
-                       " (version INTEGER PRIMARY KEY, name TEXT NOT NULL,"
-                       " checksum TEXT NOT NULL) STRICT"));
-    }
-    std::string done;
-    for (const Migration& migration : migrations()) {
-        if (migration.version > version) {
-            FF_TRY_VOID(apply(db, migration));
-            done += (done.empty() ? "" : ", ") + std::string(migration.name);
-        }
-    }
-    FF_TRY_VOID(refresh_views(db));
-    return done;
-}
+Result<std::string> migrate_sqlite(SqliteDb& db) { return migrate(db); }
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const Location& location,
                                                        const EngineOptions& options) {
@@ -261,7 +176,7 @@ Result<void> SqliteStore::start(const EngineOptions& options) {
     info_.version = sqlite_version();
     busy_timeout_ms_ = options.busy_timeout_ms;
     FF_TRY(info_.migration, migrate_sqlite(*db_));
-    FF_TRY_VOID(check_partitions(options));
+    FF_TRY(info_.partitions, settle_partitions(*db_, options));
     hot_ = std::make_unique<Hot>(*db_);
     FF_TRY_VOID(load_counters());
     if (path_.empty()) {
@@ -294,27 +209,6 @@ Result<void> SqliteStore::open_log() {
     // What a killed predecessor had written may be in memory only, and is about to be shown.
     FF_TRY_VOID(sync_folder_of(path_));
     return make_durable();
-}
-
-Result<void> SqliteStore::check_partitions(const EngineOptions& options) {
-    if (options.flow_partitions && *options.flow_partitions == 0) {
-        return ff::fail(ErrorCode::invalid_config, "the partition count must be at least 1");
-    }
-    FF_TRY(const std::string stored,
-           db_->scalar("SELECT count FROM ff_partition_config WHERE family = 'flow'"));
-    if (stored.empty()) {
-        info_.partitions.flow = options.flow_partitions.value_or(1);
-        return db_->execute("INSERT INTO ff_partition_config (family, count) VALUES ('flow', " +
-                            std::to_string(info_.partitions.flow) +
-                            "), ('budget', 1), ('quota', 1)");
-    }
-    if (options.flow_partitions && std::to_string(*options.flow_partitions) != stored) {
-        return ff::fail(ErrorCode::partition_mismatch,
-                        "partition count mismatch: stored=" + stored +
-                            " configured=" + std::to_string(*options.flow_partitions));
-    }
-    info_.partitions.flow = static_cast<std::uint16_t>(std::stoi(stored));
-    return {};
 }
 
 Result<void> SqliteStore::load_counters() {

@@ -8,14 +8,15 @@
 #include <vector>
 
 #include "base/check.h"
+#include "store/sql_rows.h"
 #include "store/sqlite_db.h"
-#include "store/value_codec.h"
 
 namespace ff::store {
 
 /// Prepared statements by text. A statement is used by one caller at a time and reset after use.
 class StatementCache {
   public:
+    using Connection = SqliteDb;
     explicit StatementCache(SqliteDb& db) : db_(db) {}
     /// Aborts when the text does not prepare: texts are ours, and a test prepares them all.
     Statement& get(const std::string& text) {
@@ -33,58 +34,6 @@ class StatementCache {
     SqliteDb& db_;
     std::unordered_map<std::string, Statement> statements_;
 };
-
-/// Resets the statement when a column taken from its row was corrupt.
-inline Result<void> check_row(Statement& statement) {
-    auto ok = statement.check();
-    if (!ok) {
-        statement.reset();
-    }
-    return ok;
-}
-
-/// Takes one column that must hold what it should.
-template <class T>
-Result<void> take_checked(Statement& statement, const char* name, T& value) {
-    take_value(statement, name, value);
-    return check_row(statement);
-}
-
-/// Takes the row a SELECT of all columns stands on.
-template <class Row>
-Result<Row> take_row(Statement& statement) {
-    Row row;
-    take_columns(statement, row);
-    FF_TRY_VOID(check_row(statement));
-    return row;
-}
-
-/// The first row of a bound SELECT, or nothing.
-template <class Row>
-Result<std::optional<Row>> select_one(Statement& statement) {
-    FF_TRY(const bool found, statement.step());
-    std::optional<Row> out;
-    if (found) {
-        FF_TRY(out, take_row<Row>(statement));
-    }
-    statement.reset();
-    return out;
-}
-
-template <class Row>
-Result<std::vector<Row>> select_all(Statement& statement) {
-    std::vector<Row> out;
-    for (;;) {
-        FF_TRY(const bool found, statement.step());
-        if (!found) {
-            break;
-        }
-        FF_TRY(Row row, take_row<Row>(statement));
-        out.push_back(std::move(row));
-    }
-    statement.reset();
-    return out;
-}
 
 /// Writes of one table. Statements differ by which columns they name, so they are kept by mask.
 template <class Row>

@@ -1,16 +1,9 @@
 #include "store/sqlite_store.h"
 
-#include <fcntl.h>
 #include <sqlite3.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <limits>
 
 #include "store/prepare.h"
+#include "store/sql_scans.h"
 #include "store/sqlite_internal.h"
 
 namespace ff::store {
@@ -197,122 +190,35 @@ Result<void> SqliteStore::load(std::span<const Eid> eids, core::InputNeed input,
 
 Result<std::vector<core::ReadyKey>> SqliteStore::scan_ready(
     RouteId route, const std::optional<core::ReadyKey>& after, std::size_t limit) {
-    Statement& s = hot_->ready_head;
-    s.integer(route);
-    s.integer(after ? after->rank : std::numeric_limits<std::int32_t>::min());
-    s.integer(after ? after->eid : 0);
-    s.integer(static_cast<std::int64_t>(limit));
-    std::vector<core::ReadyKey> out;
-    for (;;) {
-        FF_TRY(const bool found, s.step());
-        if (!found) {
-            break;
-        }
-        core::ReadyKey& key = out.emplace_back();
-        key.route = route;
-        key.rank = static_cast<std::int32_t>(s.integer());
-        key.eid = s.integer();
-    }
-    s.reset();
-    return out;
+    return ready_of_route(hot_->ready_head, route, after, limit);
 }
 
 Result<std::vector<core::TimerKey>> SqliteStore::scan_due(TimestampMs now, std::size_t limit) {
-    std::vector<core::TimerKey> out;
-    for (auto kind : {core::TimerKind::lease, core::TimerKind::wake, core::TimerKind::retention}) {
-        if (out.size() >= limit) {
-            break;
-        }
-        Statement& s = hot_->texts.get(sql::timers_due);
-        s.integer(static_cast<std::int64_t>(kind));
-        s.integer(now);
-        s.integer(static_cast<std::int64_t>(limit - out.size()));
-        for (;;) {
-            FF_TRY(const bool found, s.step());
-            if (!found) {
-                break;
-            }
-            core::TimerKey& key = out.emplace_back();
-            key.kind = kind;
-            key.due_at = s.integer();
-            key.eid = s.integer();
-        }
-        s.reset();
-    }
-    return out;
+    return due_timers(hot_->texts, now, limit);
 }
 
 Result<std::optional<TimestampMs>> SqliteStore::next_due(TimestampMs after) {
-    std::optional<TimestampMs> earliest;
-    for (auto kind : {core::TimerKind::lease, core::TimerKind::wake, core::TimerKind::retention}) {
-        Statement& s = hot_->texts.get(sql::timer_next);
-        s.integer(static_cast<std::int64_t>(kind));
-        s.integer(after);
-        FF_TRY(const bool found, s.step());
-        if (found) {
-            const TimestampMs due = s.integer();
-            earliest = earliest ? std::min(*earliest, due) : due;
-        }
-        s.reset();
-    }
-    return earliest;
+    return earliest_timer(hot_->texts, after);
 }
-
-namespace {
-
-Result<std::vector<Eid>> collect_eids(Statement& s) {
-    std::vector<Eid> out;
-    for (;;) {
-        FF_TRY(const bool found, s.step());
-        if (!found) {
-            break;
-        }
-        out.push_back(s.integer());
-    }
-    s.reset();
-    return out;
-}
-
-}  // namespace
 
 Result<std::vector<Eid>> SqliteStore::scan_bucket(core::Bucket bucket, Eid after,
                                                   std::size_t limit) {
-    Statement& s = hot_->texts.get(sql::bucket_after);
-    s.integer(static_cast<std::int64_t>(bucket));
-    s.integer(after);
-    s.integer(static_cast<std::int64_t>(limit));
-    return collect_eids(s);
+    return eids_in_bucket(hot_->texts, bucket, after, limit);
 }
 
 Result<std::vector<Eid>> SqliteStore::scan_all(Eid after, std::size_t limit) {
-    Statement& s = hot_->texts.get(sql::executions_after);
-    s.integer(after);
-    s.integer(static_cast<std::int64_t>(limit));
-    return collect_eids(s);
+    return eids_after(hot_->texts, after, limit);
 }
 
 Result<std::vector<core::WorkerKey>> SqliteStore::scan_dead_workers(TimestampMs now,
                                                                     std::size_t limit) {
-    // The registry is as long as there are workers; no index is worth a write per heartbeat.
-    FF_TRY(auto rows, select_all<core::WorkerRow>(hot_->texts.get(sql::workers_all)));
-    std::vector<core::WorkerKey> out;
-    for (auto& row : rows) {
-        if (!row.live(now) && out.size() < limit) {
-            out.push_back(std::move(row.key));
-        }
-    }
-    return out;
+    return dead_workers(hot_->texts, now, limit);
 }
 
 Result<std::vector<core::WorkerRow>> SqliteStore::workers_of(const std::string& ns,
                                                              const std::string& lane,
                                                              TimestampMs now) {
-    FF_TRY(auto rows, select_all<core::WorkerRow>(hot_->texts.get(sql::workers_all)));
-    std::erase_if(rows, [&](const core::WorkerRow& row) {
-        return row.key.ns != ns || !row.live(now) ||
-               std::ranges::find(row.lanes, lane) == row.lanes.end();
-    });
-    return rows;
+    return live_workers_of(hot_->texts, ns, lane, now);
 }
 
 // ------------------------------------------------------------------------------------- upkeep

@@ -77,7 +77,6 @@ class SqliteStore final : public Store {
     Result<void> open_file(const Location& location, const EngineOptions& options);
     Result<void> open_memory(const EngineOptions& options);
     Result<void> start(const EngineOptions& options);
-    Result<void> check_partitions(const EngineOptions& options);
     Result<void> load_counters();
     Result<void> open_log();
 

@@ -2,7 +2,7 @@
 //
 // A Store has two sides. The writing side belongs to one thread (the writer): begin, load what the
 // commands need, commit what they decided. The reading side may be used from any thread and sees
-// only what is durable. Implementations: SqliteStore, MemoryStore.
+// only what is durable. Implementations: SqliteStore, PostgresStore, MemoryStore.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,20 @@ struct StoreInfo {
     std::string durability;  ///< what an acknowledged write has survived
     std::string location;    ///< for people
     std::string migration;   ///< what opening changed in the schema, empty for nothing
+    std::string wake_ups;    ///< how other processes are heard of, empty when there are none
     PartitionCounts partitions;
+};
+
+/// A question for the best ready executions of some routes.
+struct ReadyAsk {
+    std::vector<RouteId> routes;
+    std::optional<core::ReadyKey> after;  ///< by rank and number; from the heads when absent
+    std::size_t limit = 0;
+};
+/// Its answer.
+struct ReadyPage {
+    std::vector<core::ReadyKey> keys;         ///< of those that nobody else is at
+    std::optional<core::ReadyKey> looked_to;  ///< by rank and number; absent: to the end
 };
 
 /// An execution with what create wrote.
@@ -104,6 +117,13 @@ class Store : public core::RowNumbers {
     ~Store() override = default;
 
     [[nodiscard]] virtual const StoreInfo& info() const = 0;
+    /// May other processes write to it? Then what was read in one transaction does not count in the
+    /// next, an execution that is asked for by number may be missing because another process is at
+    /// it, and a transaction that failed with `store_busy` or `store_io` may be run again.
+    [[nodiscard]] virtual bool shared() const { return false; }
+    /// Calls `changed`, from any thread, when other processes may have made work ready. An empty
+    /// function ends it; when that returns none is running.
+    virtual void watch(std::function<void()> /*changed*/) {}
     /// Every route there is; grows at commit. Writer thread only.
     [[nodiscard]] virtual const core::RouteTable& routes() const = 0;
 
@@ -120,6 +140,12 @@ class Store : public core::RowNumbers {
     /// absent).
     virtual Result<std::vector<core::ReadyKey>> scan_ready(
         RouteId route, const std::optional<core::ReadyKey>& after, std::size_t limit) = 0;
+    /// For stores that other processes write to: the best ready executions that nobody else is at,
+    /// loaded with their inputs and kept from the others until the transaction ends. `lanes` are
+    /// loaded too. One round trip, however many questions.
+    virtual Result<std::vector<ReadyPage>> lock_ready(std::span<const ReadyAsk> asks,
+                                                      const std::vector<std::string>& lanes,
+                                                      core::Snapshot& snapshot);
     /// Timers due at `now`, earliest first within each kind.
     virtual Result<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) = 0;
     /// The earliest due time later than `after`.
@@ -161,5 +187,11 @@ class Store : public core::RowNumbers {
     /// Rows written since open, for figures.
     [[nodiscard]] virtual std::uint64_t rows_written() const = 0;
 };
+
+inline Result<std::vector<ReadyPage>> Store::lock_ready(std::span<const ReadyAsk> /*asks*/,
+                                                        const std::vector<std::string>& /*lanes*/,
+                                                        core::Snapshot& /*snapshot*/) {
+    return ff::fail(ErrorCode::internal, "only this process writes to the store");
+}
 
 }  // namespace ff::store

@@ -174,7 +174,7 @@ class World {
     /// What the index says, after it was compared with the model.
     std::optional<ReadyKey> front(ReadyIndex::Group& group, std::size_t lane,
                                   std::size_t expected = 1) {
-        const auto said = index.front(group, lane, expected);
+        const auto said = index.front(group, lane, expected, snapshot);
         EXPECT_TRUE(said);
         EXPECT_EQ(said->has_value(), best(group, lane).has_value());
         EXPECT_EQ(*said, best(group, lane));

@@ -1,0 +1,229 @@
+// A thin wrapper on libpq: connections, statements sent together in pipelines, values in binary.
+// One thread at a time.
+//
+// Statements are queued and sent together by run_queued(): however many there are, they cost one
+// round trip. Each text is prepared once a connection, unless a pooler stands in between: what is
+// prepared through one may be gone with the next transaction.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <ff/error.h>
+
+#include "store/schema.h"
+
+struct pg_conn;
+struct pg_result;
+
+namespace ff::store {
+
+/// Many values of one column, as one parameter: a Sink of value_codec.h.
+class PgArray {
+  public:
+    enum class Type : std::uint8_t { integers, texts, bytes };
+
+    explicit PgArray(Type type) : type_(type) {}
+    void null();
+    void integer(std::int64_t value);
+    void text(std::string_view value) { bytes(value); }
+    void bytes(std::string_view value);
+    void text_copy(const std::string& value) { bytes(value); }
+    void bytes_copy(const std::string& value) { bytes(value); }
+
+    [[nodiscard]] std::uint32_t type_id() const;
+    /// In the form the server takes.
+    [[nodiscard]] std::string encoded() const;
+
+  private:
+    Type type_;
+    std::uint32_t count_ = 0;
+    bool has_null_ = false;
+    std::string elements_;
+};
+
+/// The parameters of a statement, in order: a Sink of value_codec.h, and arrays.
+class PgParams {
+  public:
+    void null();
+    void integer(std::int64_t value);
+    void text(std::string_view value) { bytes(value); }
+    void bytes(std::string_view value);
+    void text_copy(const std::string& value) { bytes(value); }
+    void bytes_copy(const std::string& value) { bytes(value); }
+    void array(const PgArray& values);
+    void clear() { values_.clear(); }
+
+  private:
+    friend class PgConnection;
+    struct Value {
+        std::uint32_t type = 0;  ///< 0: the server infers it
+        std::optional<std::string> bytes;
+    };
+    std::vector<Value> values_;
+};
+
+/// Rows of an answer, taken in order: step(), then the columns from the first on. A Source of
+/// value_codec.h.
+class PgRows {
+  public:
+    PgRows() = default;
+    explicit PgRows(pg_result* result) : result_(result, &free_result) {}
+
+    /// Moves to the next row; false when there is none.
+    bool next();
+    [[nodiscard]] std::size_t size() const;
+    /// How many rows a statement inserted, updated or deleted.
+    [[nodiscard]] std::uint64_t affected() const;
+
+    [[nodiscard]] bool is_null() const;
+    void skip() { ++column_; }
+    void skip(int columns) { column_ += columns; }
+    std::int64_t integer();
+    std::string_view bytes();
+    void corrupt(const char* name, const std::string& value);
+    [[nodiscard]] Result<void> check() const;
+
+  private:
+    static void free_result(pg_result* result);
+    std::shared_ptr<pg_result> result_;
+    int row_ = -1;
+    int column_ = 0;
+    std::string corrupt_;
+};
+
+class PgConnection {
+  public:
+    static constexpr Dialect dialect = Dialect::postgres;
+    /// The number is ours and arbitrary: whoever holds this lock migrates.
+    static constexpr const char* begin_migration =
+        "BEGIN; SELECT pg_advisory_xact_lock(7020584509)";
+
+    /// `store_open_failed` in one line that says what to do, without the password.
+    static Result<std::unique_ptr<PgConnection>> open(const std::string& url);
+    ~PgConnection();
+    PgConnection(const PgConnection&) = delete;
+    PgConnection& operator=(const PgConnection&) = delete;
+
+    // ------------------------------------------------- one at a time, while nothing is queued
+
+    /// Runs one or more statements that give no rows.
+    Result<void> execute(const std::string& text);
+    /// The first value of the first row, as text; empty when there is none.
+    Result<std::string> scalar(const std::string& text);
+
+    // ------------------------------------------------------------------------------- together
+
+    void queue(const std::string& text, PgParams params = {});
+    /// Sends what is queued and waits for all answers, in order. When one fails those behind it
+    /// have not run; the error is the first one's.
+    Result<std::vector<PgRows>> run_queued();
+    [[nodiscard]] bool anything_queued() const { return !queued_.empty(); }
+    void forget_queued() { queued_.clear(); }
+
+    /// False once the connection is lost: then nothing works any more.
+    [[nodiscard]] bool alive() const;
+    /// Does something stand between this program and the server?
+    [[nodiscard]] bool pooled() const { return pooled_; }
+    [[nodiscard]] int server_version() const;
+    /// Process id and start of the server's process that serves this connection.
+    [[nodiscard]] const std::string& backend() const { return backend_; }
+
+    // ------------------------------------------------------------------------- notifications
+
+    /// The payload of a notification that has arrived, waiting for one up to `timeout_ms` or until
+    /// `wake_fd` can be read. Nothing when none came; an error when the connection is lost.
+    Result<std::optional<std::string>> next_notification(int timeout_ms, int wake_fd);
+
+  private:
+    struct Queued {
+        const std::string* text;
+        PgParams params;
+    };
+    struct Prepared {
+        std::string name;
+        bool ready = false;
+    };
+
+    explicit PgConnection(pg_conn* connection) : connection_(connection) {}
+    Error last_error(const std::string& doing) const;
+    bool send(const Queued& item, std::vector<const std::string*>& answers);
+    Result<void> enter_pipeline();
+    Result<void> leave_pipeline();
+
+    pg_conn* connection_;
+    bool pooled_ = false;
+    bool in_pipeline_ = false;
+    std::string backend_;
+    std::unordered_map<std::string, Prepared> prepared_;
+    std::unordered_set<std::string> texts_;  ///< of what is queued, at addresses that stay
+    std::vector<Queued> queued_;
+};
+
+/// A statement used one at a time, with the calls that SqliteDb's Statement has: bind, step() until
+/// it gives false, reset().
+class PgStatement {
+  public:
+    PgStatement(PgConnection& connection, std::string text)
+        : connection_(&connection), text_(std::move(text)) {}
+
+    void null() { params_.null(); }
+    void integer(std::int64_t value) { params_.integer(value); }
+    void text(std::string_view value) { params_.text(value); }
+    void bytes(std::string_view value) { params_.bytes(value); }
+    void text_copy(const std::string& value) { params_.text(value); }
+    void bytes_copy(const std::string& value) { params_.bytes(value); }
+    void array(const PgArray& values) { params_.array(values); }
+
+    Result<bool> step();
+    Result<void> run();
+    void reset();
+    [[nodiscard]] std::uint64_t affected() const { return affected_; }
+
+    [[nodiscard]] bool is_null() const { return rows_.is_null(); }
+    void skip() { rows_.skip(); }
+    std::int64_t integer() { return rows_.integer(); }
+    std::string_view bytes() { return rows_.bytes(); }
+    void corrupt(const char* name, const std::string& value) { rows_.corrupt(name, value); }
+    [[nodiscard]] Result<void> check() const { return rows_.check(); }
+
+  private:
+    PgConnection* connection_;
+    std::string text_;
+    PgParams params_;
+    PgRows rows_;
+    bool sent_ = false;
+    std::uint64_t affected_ = 0;
+};
+
+/// Statements by text.
+class PgStatements {
+  public:
+    using Connection = PgConnection;
+    explicit PgStatements(PgConnection& connection) : connection_(&connection) {}
+    PgStatement& get(const std::string& text) {
+        return statements_.try_emplace(text, *connection_, text).first->second;
+    }
+
+  private:
+    PgConnection* connection_;
+    std::unordered_map<std::string, PgStatement> statements_;
+};
+
+/// Found by migrate.h: 0 when there is no store yet.
+Result<int> schema_version(PgConnection& db);
+
+/// The error of a failed statement by its SQLSTATE. `store_busy`: another process was in the way,
+/// doing it all again may work. `store_io`: the connection is gone, or the server is going down.
+ErrorCode code_of_sqlstate(std::string_view sqlstate);
+
+/// The connection string without its password, for people. `invalid_config` when it is none.
+Result<std::string> printable_url(const std::string& url);
+
+}  // namespace ff::store

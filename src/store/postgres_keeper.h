@@ -1,0 +1,72 @@
+// What runs beside a PostgreSQL store: word from other processes, and the upkeep of the tables
+// whose rows come and go.
+//
+// Another process that made work ready says so with NOTIFY. Where notifications do not arrive (a
+// pooler in transaction mode swallows them) the keeper asks to look several times a second.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <ff/engine.h>
+
+#include "store/postgres_db.h"
+
+namespace ff::store {
+
+class PgKeeper {
+  public:
+    using WarnFn = std::function<void(std::string_view)>;
+    static constexpr const char* channel = "ff_wake";
+
+    /// Tests whether a notification of `writer` arrives. `store_open_failed` when it must and does
+    /// not.
+    static Result<std::unique_ptr<PgKeeper>> start(const std::string& url, PgConnection& writer,
+                                                   std::string self, EngineOptions::Notify notify,
+                                                   WarnFn warn);
+    ~PgKeeper();
+    PgKeeper(const PgKeeper&) = delete;
+    PgKeeper& operator=(const PgKeeper&) = delete;
+
+    /// Called when other processes may have written; an empty function ends it.
+    void watch(std::function<void()> changed);
+    /// Rows of the queue tables were deleted: at some point they are worth a VACUUM.
+    void note_deleted(std::uint64_t rows) { deleted_ += rows; }
+    [[nodiscard]] bool hears() const { return hears_; }
+
+  private:
+    PgKeeper(std::string url, std::string self, WarnFn warn);
+    Result<bool> test(PgConnection& writer);
+    void listen();
+    void listen_once();
+    void tidy();
+    void call();
+    /// Waits; true when it is time to stop.
+    bool rest(int ms);
+
+    const std::string url_;
+    const std::string self_;  ///< payload of our own notifications
+    WarnFn warn_;
+    std::unique_ptr<PgConnection> listener_;  ///< absent: asking instead
+    std::atomic<bool> hears_ = false;
+    int wake_fd_ = -1;
+
+    std::mutex watch_mutex_;
+    std::function<void()> changed_;  // guarded by watch_mutex_
+
+    std::atomic<std::uint64_t> deleted_ = 0;
+    std::mutex stop_mutex_;
+    std::condition_variable stopped_;
+    bool stop_ = false;  // guarded by stop_mutex_
+    std::thread listening_;
+    std::thread tidying_;
+};
+
+}  // namespace ff::store

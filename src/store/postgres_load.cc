@@ -1,0 +1,540 @@
+// Loading rows of a PostgreSQL store into a batch's snapshot, and reading beside it.
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "store/postgres_internal.h"
+#include "store/sql_reader_body.h"
+#include "store/sql_scans.h"
+
+namespace ff::store {
+
+template class SqlReader<PgStatements>;
+
+using core::Execution;
+using core::ExecutionCell;
+using core::Snapshot;
+
+namespace {
+
+template <class Row>
+Result<Row> take(PgRows& rows) {
+    Row row;
+    take_columns(rows, row);
+    FF_TRY_VOID(rows.check());
+    return row;
+}
+
+}  // namespace
+
+Result<void> PostgresStore::know_routes(const std::vector<RouteId>& needed) {
+    PgArray missing(PgArray::Type::integers);
+    bool any = false;
+    for (RouteId id : needed) {
+        if (routes_.find(id) == nullptr) {
+            missing.integer(id);
+            any = true;
+        }
+    }
+    if (!any) {
+        return {};
+    }
+    PgStatement& s = texts_->get(routes_by_id);
+    s.array(missing);
+    FF_TRY(auto rows, select_all<core::Route>(s));
+    for (core::Route& row : rows) {
+        if (routes_.find(row.id) == nullptr) {
+            split_capabilities(row);
+            routes_.add(std::move(row));
+        }
+    }
+    return {};
+}
+
+Result<void> PostgresStore::take_executions(PgRows& rows, Snapshot& snapshot) {
+    std::vector<RouteId> needed;
+    while (rows.next()) {
+        FF_TRY(auto row, take<Execution>(rows));
+        needed.push_back(row.route);
+        ExecutionCell& cell = snapshot.cell(row.id);
+        cell.execution.load(std::move(row));
+        snapshot.index_by_eid(cell);
+    }
+    return know_routes(needed);
+}
+
+Result<void> PostgresStore::load_rest(const std::vector<Loading>& wanted) {
+    PgArray input_eids(PgArray::Type::integers);
+    PgArray grant_eids(PgArray::Type::integers);
+    PgArray attempt_eids(PgArray::Type::integers);
+    PgArray attempt_indexes(PgArray::Type::integers);
+    std::vector<ExecutionCell*> inputs;
+    std::vector<ExecutionCell*> grants;
+    std::vector<ExecutionCell*> attempts;
+    for (const Loading& want : wanted) {
+        ExecutionCell& cell = *want.cell;
+        const auto& current = cell.execution.current;
+        if (!current) {
+            if (want.grant) {
+                cell.grant.load(std::nullopt);  // should the batch create it, there is none
+            }
+            continue;
+        }
+        if (!cell.input.loaded && needs_input(want.input, *current)) {
+            input_eids.integer(current->eid);
+            inputs.push_back(&cell);
+        }
+        if (want.grant && !cell.grant.loaded) {
+            grant_eids.integer(current->eid);
+            grants.push_back(&cell);
+        }
+        if (want.attempt && needs_attempt(*current) &&
+            !cell.attempts[*current->current_attempt_index].loaded) {
+            attempt_eids.integer(current->eid);
+            attempt_indexes.integer(*current->current_attempt_index);
+            attempts.push_back(&cell);
+        }
+    }
+    const auto ask = [this](const std::string& text, std::initializer_list<const PgArray*> keys) {
+        PgParams params;
+        for (const PgArray* key : keys) {
+            params.array(*key);
+        }
+        db_->queue(text, std::move(params));
+    };
+    if (!inputs.empty()) {
+        ask(inputs_by_eid, {&input_eids});
+    }
+    if (!grants.empty()) {
+        ask(grants_by_eid, {&grant_eids});
+    }
+    if (!attempts.empty()) {
+        ask(attempts_by_key, {&attempt_eids, &attempt_indexes});
+    }
+    if (inputs.empty() && grants.empty() && attempts.empty()) {
+        return {};
+    }
+    FF_TRY(auto answers, run());
+    auto answer = answers.end() - (inputs.empty() ? 0 : 1) - (grants.empty() ? 0 : 1) -
+                  (attempts.empty() ? 0 : 1);
+    const auto cell_of = [](std::vector<ExecutionCell*>& cells, Eid eid) {
+        return *std::ranges::find_if(
+            cells, [eid](ExecutionCell* cell) { return cell->execution.current->eid == eid; });
+    };
+    if (!inputs.empty()) {
+        while (answer->next()) {
+            FF_TRY(auto row, take<core::ExecutionInput>(*answer));
+            cell_of(inputs, row.eid)->input.load(std::move(row));
+        }
+        for (ExecutionCell* cell : inputs) {
+            cell->input.load(std::nullopt);
+        }
+        ++answer;
+    }
+    if (!grants.empty()) {
+        while (answer->next()) {
+            FF_TRY(auto row, take<core::GrantRow>(*answer));
+            cell_of(grants, row.eid)->grant.load(std::move(row));
+        }
+        for (ExecutionCell* cell : grants) {
+            cell->grant.load(std::nullopt);
+        }
+        ++answer;
+    }
+    if (!attempts.empty()) {
+        while (answer->next()) {
+            FF_TRY(auto row, take<core::Attempt>(*answer));
+            const std::uint32_t index = row.attempt_index;
+            cell_of(attempts, row.eid)->attempts[index].load(std::move(row));
+        }
+        for (ExecutionCell* cell : attempts) {
+            cell->attempts[*cell->execution.current->current_attempt_index].load(std::nullopt);
+        }
+    }
+    return {};
+}
+
+Result<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot) {
+    std::vector<Loading> wanted;
+    std::set<ExecutionId> missing;
+    for (const auto& need : set.executions) {
+        ExecutionCell& cell = snapshot.cell(need.id);
+        if (need.fresh) {
+            cell.execution.load(std::nullopt);
+            continue;
+        }
+        wanted.push_back({&cell, need.input, need.grant, need.attempt});
+        if (!cell.execution.loaded) {
+            missing.insert(need.id);
+        }
+    }
+    // Each question remembers what to do with its answer.
+    std::vector<std::function<Result<void>(PgRows&)>> questions;
+    const auto ask = [&](const std::string& text, PgParams params,
+                         std::function<Result<void>(PgRows&)> take_answer) {
+        db_->queue(text, std::move(params));
+        questions.push_back(std::move(take_answer));
+    };
+    if (!missing.empty()) {
+        PgArray ids(PgArray::Type::bytes);
+        for (const ExecutionId& id : missing) {
+            ids.bytes_copy(id.raw());
+        }
+        PgParams params;
+        params.array(ids);
+        ask(lock_by_id, std::move(params),
+            [&](PgRows& rows) { return take_executions(rows, snapshot); });
+    }
+    std::vector<std::string> lanes;
+    for (const std::string& name : set.lanes) {
+        if (!snapshot.lanes[name].loaded) {
+            lanes.push_back(name);
+        }
+    }
+    if (!lanes.empty()) {
+        PgArray names(PgArray::Type::texts);
+        for (const std::string& name : lanes) {
+            names.text(name);
+        }
+        PgParams params;
+        params.array(names);
+        ask(lanes_by_name, std::move(params), [&](PgRows& rows) -> Result<void> {
+            while (rows.next()) {
+                FF_TRY(auto row, take<core::Lane>(rows));
+                const std::string name = row.name;
+                snapshot.load_lane(name, std::move(row));
+            }
+            for (const std::string& name : lanes) {
+                snapshot.load_lane(name, std::nullopt);
+            }
+            return {};
+        });
+    }
+    std::vector<core::IdempotencyKey> keys;
+    for (const auto& key : set.idempotency) {
+        if (!snapshot.idempotency_entries[key].loaded) {
+            keys.push_back(key);
+        }
+    }
+    if (!keys.empty()) {
+        PgArray namespaces(PgArray::Type::texts);
+        PgArray names(PgArray::Type::texts);
+        for (const auto& key : keys) {
+            namespaces.text(key.ns);
+            names.text(key.key);
+        }
+        PgParams params;
+        params.array(namespaces);
+        params.array(names);
+        ask(lock_idempotency, std::move(params), [&](PgRows& rows) -> Result<void> {
+            while (rows.next()) {
+                FF_TRY(auto row, take<core::IdempotencyEntry>(rows));
+                const core::IdempotencyKey key = row.key;
+                snapshot.load_idempotency(key, std::move(row));
+            }
+            for (const auto& key : keys) {
+                snapshot.load_idempotency(key, std::nullopt);
+            }
+            return {};
+        });
+    }
+    std::vector<core::WorkerKey> workers;
+    for (const auto& key : set.workers) {
+        if (!snapshot.workers[key].loaded) {
+            workers.push_back(key);
+        }
+    }
+    if (!workers.empty()) {
+        PgArray namespaces(PgArray::Type::texts);
+        PgArray instances(PgArray::Type::texts);
+        for (const auto& key : workers) {
+            namespaces.text(key.ns);
+            instances.text(key.worker_instance_id);
+        }
+        PgParams params;
+        params.array(namespaces);
+        params.array(instances);
+        ask(lock_workers, std::move(params), [&](PgRows& rows) -> Result<void> {
+            while (rows.next()) {
+                FF_TRY(auto row, take<core::WorkerRow>(rows));
+                const core::WorkerKey key = row.key;
+                snapshot.load_worker(key, std::move(row));
+            }
+            for (const auto& key : workers) {
+                snapshot.load_worker(key, std::nullopt);
+            }
+            return {};
+        });
+    }
+    std::vector<std::vector<ExecutionId>> held(set.leased_by.size());
+    for (std::size_t i = 0; i < held.size(); ++i) {
+        PgParams params;
+        params.text(set.leased_by[i].worker_instance_id);
+        params.text(set.leased_by[i].ns);
+        ask(sql::leased_by_instance, std::move(params), [&, i](PgRows& rows) -> Result<void> {
+            while (rows.next()) {
+                take_value(rows, "id", held[i].emplace_back());
+                FF_TRY_VOID(rows.check());
+            }
+            return {};
+        });
+    }
+    if (!questions.empty()) {
+        if (!transaction_) {
+            ask(own_transaction, {}, [this](PgRows& rows) -> Result<void> {
+                note_transaction(rows);
+                return {};
+            });
+        }
+        FF_TRY(auto answers, run());
+        auto answer = answers.end() - static_cast<std::ptrdiff_t>(questions.size());
+        for (auto& take_answer : questions) {
+            FF_TRY_VOID(take_answer(*answer++));
+        }
+    }
+    for (const ExecutionId& id : missing) {
+        snapshot.cell(id).execution.load(std::nullopt);
+    }
+    FF_TRY_VOID(load_rest(wanted));
+    for (std::size_t i = 0; i < held.size(); ++i) {
+        core::ReadSet leased;
+        for (const ExecutionId& id : held[i]) {
+            leased.need(id, core::InputNeed::if_tagged);
+        }
+        FF_TRY_VOID(load(leased, snapshot));
+        snapshot.load_leased_by(set.leased_by[i], std::move(held[i]));
+    }
+    return {};
+}
+
+Result<void> PostgresStore::load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
+                                 Snapshot& snapshot) {
+    PgArray missing(PgArray::Type::integers);
+    bool any = false;
+    for (Eid eid : eids) {
+        if (snapshot.find_cell(eid) == nullptr) {
+            missing.integer(eid);
+            any = true;
+        }
+    }
+    if (any) {
+        PgParams params;
+        params.array(missing);
+        db_->queue(lock_by_eid, std::move(params));
+        db_->queue(own_transaction_if_any);
+        FF_TRY(auto answers, run());
+        note_transaction(answers.back());
+        answers.pop_back();
+        FF_TRY_VOID(take_executions(answers.back(), snapshot));
+    }
+    std::vector<Loading> wanted;
+    for (Eid eid : eids) {
+        if (ExecutionCell* cell = snapshot.find_cell(eid)) {
+            wanted.push_back({cell, input, false, attempt});
+        }
+    }
+    return load_rest(wanted);
+}
+
+Result<std::vector<ReadyPage>> PostgresStore::lock_ready(std::span<const ReadyAsk> asks,
+                                                         const std::vector<std::string>& lanes,
+                                                         Snapshot& snapshot) {
+    std::vector<std::string> missing_lanes;
+    PgArray names(PgArray::Type::texts);
+    for (const std::string& lane : lanes) {
+        if (!snapshot.lanes[lane].loaded && std::ranges::find(missing_lanes, lane) ==
+                                                missing_lanes.end()) {
+            missing_lanes.push_back(lane);
+            names.text(lane);
+        }
+    }
+    if (!missing_lanes.empty()) {
+        PgParams params;
+        params.array(names);
+        db_->queue(lanes_by_name, std::move(params));
+    }
+    for (const ReadyAsk& ask : asks) {
+        PgArray routes(PgArray::Type::integers);
+        for (RouteId route : ask.routes) {
+            routes.integer(route);
+        }
+        PgParams params;
+        params.array(routes);
+        params.integer(ask.after ? ask.after->rank : std::numeric_limits<std::int32_t>::min());
+        params.integer(ask.after ? ask.after->eid : 0);
+        params.integer(static_cast<std::int64_t>(ask.limit));
+        db_->queue(lock_best_ready, std::move(params));
+    }
+    std::vector<ReadyPage> pages;
+    if (missing_lanes.empty() && asks.empty()) {
+        return pages;
+    }
+    if (!transaction_) {
+        db_->queue(own_transaction_if_any);
+    }
+    const bool asked_transaction = !transaction_;
+    FF_TRY(auto answers, run());
+    if (asked_transaction) {
+        note_transaction(answers.back());
+        answers.pop_back();
+    }
+    auto answer = answers.end() - static_cast<std::ptrdiff_t>(asks.size()) -
+                  (missing_lanes.empty() ? 0 : 1);
+    if (!missing_lanes.empty()) {
+        while (answer->next()) {
+            FF_TRY(auto row, take<core::Lane>(*answer));
+            const std::string name = row.name;
+            snapshot.load_lane(name, std::move(row));
+        }
+        for (const std::string& name : missing_lanes) {
+            snapshot.load_lane(name, std::nullopt);
+        }
+        ++answer;
+    }
+    for (const ReadyAsk& ask : asks) {
+        ReadyPage& page = pages.emplace_back();
+        PgRows& rows = *answer++;
+        const bool full = rows.size() >= ask.limit;
+        while (rows.next()) {
+            core::ReadyKey key;
+            key.route = rows.integer();
+            key.rank = static_cast<std::int32_t>(rows.integer());
+            key.eid = rows.integer();
+            const auto worse = [](const core::ReadyKey& a, const core::ReadyKey& b) {
+                return std::pair(a.rank, a.eid) < std::pair(b.rank, b.eid);
+            };
+            if (full && (!page.looked_to || worse(*page.looked_to, key))) {
+                page.looked_to = key;
+            }
+            if (rows.is_null()) {
+                continue;  // another process has it
+            }
+            auto row = take<Execution>(rows);
+            if (!row) {
+                warn_("claim passes over execution " + std::to_string(key.eid) + ": " +
+                      row.error().message());
+                continue;
+            }
+            if (core::ready_key(*row) != key) {
+                continue;  // taken between the look and the lock
+            }
+            ExecutionCell& cell = snapshot.cell(row->id);
+            cell.execution.load(std::move(*row));
+            snapshot.index_by_eid(cell);
+            if (!rows.is_null()) {
+                FF_TRY(auto input, take<core::ExecutionInput>(rows));
+                cell.input.load(std::move(input));
+            }
+            page.keys.push_back(key);
+        }
+    }
+    return pages;
+}
+
+// -------------------------------------------------------------------------------------- scans
+
+Result<std::vector<core::ReadyKey>> PostgresStore::scan_ready(
+    RouteId route, const std::optional<core::ReadyKey>& after, std::size_t limit) {
+    begun_ = true;
+    return ready_of_route(texts_->get(sql::ready_head), route, after, limit);
+}
+
+Result<std::vector<core::TimerKey>> PostgresStore::scan_due(TimestampMs now, std::size_t limit) {
+    begun_ = true;
+    return due_timers(*texts_, now, limit);
+}
+
+Result<std::optional<TimestampMs>> PostgresStore::next_due(TimestampMs after) {
+    begun_ = true;
+    return earliest_timer(*texts_, after);
+}
+
+Result<std::vector<Eid>> PostgresStore::scan_bucket(core::Bucket bucket, Eid after,
+                                                    std::size_t limit) {
+    begun_ = true;
+    return eids_in_bucket(*texts_, bucket, after, limit);
+}
+
+Result<std::vector<Eid>> PostgresStore::scan_all(Eid after, std::size_t limit) {
+    begun_ = true;
+    return eids_after(*texts_, after, limit);
+}
+
+Result<std::vector<core::WorkerKey>> PostgresStore::scan_dead_workers(TimestampMs now,
+                                                                      std::size_t limit) {
+    begun_ = true;
+    return dead_workers(*texts_, now, limit);
+}
+
+Result<std::vector<core::WorkerRow>> PostgresStore::workers_of(const std::string& ns,
+                                                               const std::string& lane,
+                                                               TimestampMs now) {
+    begun_ = true;
+    return live_workers_of(*texts_, ns, lane, now);
+}
+
+// --------------------------------------------------------------------------------- reading side
+
+std::unique_ptr<PostgresStore::ReadConnection> PostgresStore::take_reader() {
+    std::unique_lock lock(readers_mutex_);
+    reader_free_.wait(lock, [&] { return !readers_.empty() || readers_made_ < readers_max_; });
+    if (readers_.empty()) {
+        readers_made_ += 1;
+        return nullptr;  // may be made
+    }
+    auto reader = std::move(readers_.back());
+    readers_.pop_back();
+    return reader;
+}
+
+void PostgresStore::give_reader(std::unique_ptr<ReadConnection> reader) {
+    {
+        std::lock_guard lock(readers_mutex_);
+        if (reader && reader->db->alive()) {
+            readers_.push_back(std::move(reader));
+        } else {
+            readers_made_ -= 1;
+        }
+    }
+    reader_free_.notify_one();
+}
+
+Result<void> PostgresStore::read_on(ReadConnection& reader,
+                                    const std::function<Result<void>(Reader&)>& body) {
+    reader.db->queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");  // with the first read
+    auto done = body(reader.reader);
+    if (reader.db->anything_queued()) {
+        reader.db->forget_queued();  // it has read nothing
+        return done;
+    }
+    if (reader.db->alive()) {
+        reader.db->queue(done ? "COMMIT" : "ROLLBACK");
+        auto ended = reader.db->run_queued();
+        if (done && !ended) {
+            return std::unexpected(std::move(ended).error());
+        }
+    }
+    return done;
+}
+
+Result<void> PostgresStore::read(const std::function<Result<void>(Reader&)>& body) {
+    for (bool again = true;; again = false) {
+        auto reader = take_reader();
+        if (!reader) {
+            auto connection = connect(true);
+            if (!connection) {
+                give_reader(nullptr);
+                return ff::fail(ErrorCode::store_io, connection.error().detail);
+            }
+            reader = std::make_unique<ReadConnection>(std::move(*connection));
+        }
+        auto done = read_on(*reader, body);
+        const bool lost = !reader->db->alive();
+        give_reader(std::move(reader));
+        if (!lost || !again) {
+            return done;
+        }
+    }
+}
+
+}  // namespace ff::store

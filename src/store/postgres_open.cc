@@ -1,0 +1,184 @@
+// Opening a PostgreSQL store, and connecting again.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "store/catalogue.h"
+#include "store/migrate.h"
+#include "store/postgres_internal.h"
+#include "store/sql_rows.h"
+
+namespace ff::store {
+
+namespace {
+
+constexpr int server_version_min = 130'000;
+/// How long a writer tries to reach its database before everybody is told.
+constexpr auto reconnect_for = std::chrono::seconds(10);
+constexpr auto reconnect_pause = std::chrono::milliseconds(50);
+constexpr auto reconnect_pause_max = std::chrono::milliseconds(1'000);
+/// Numbers of routes are drawn before they are committed, so a lower one may appear after a higher.
+constexpr RouteId route_slack = 1'000;
+
+std::string random_word() {
+    SystemIdSource ids;
+    return ids.uuid(0).to_string();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PostgresStore>> PostgresStore::open(const Location& location,
+                                                           const EngineOptions& options) {
+    std::unique_ptr<PostgresStore> store(new PostgresStore);
+    FF_TRY_VOID(store->start(location, options));
+    return store;
+}
+
+Result<void> PostgresStore::start(const Location& location, const EngineOptions& options) {
+    url_ = location.target;
+    self_ = random_word();
+    warn_ = options.warn ? options.warn : [](std::string_view) {};
+    readers_max_ = std::max(1, options.pool_size - 1);
+    // Plans made once and kept: planning anew for every array costs more than running. Without the
+    // enable_* settings a plan made while a table was small scans it when it is long.
+    session_settings_ =
+        "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
+        "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;"
+        "SET idle_in_transaction_session_timeout = 60000; SET statement_timeout = " +
+        std::to_string(options.statement_timeout_ms) + ";";
+    if (options.synchronous == EngineOptions::Synchronous::normal) {
+        session_settings_ += "SET synchronous_commit = off;";
+    }
+    FF_TRY(info_.location, printable_url(url_));
+    FF_TRY(auto connection, PgConnection::open(url_));
+    FF_TRY_VOID(check_server(*connection));
+    FF_TRY(info_.migration, migrate(*connection));
+    FF_TRY(info_.partitions, settle_partitions(*connection, options));
+    FF_TRY(connection, connect(false));
+    FF_TRY(const std::string durability, connection->scalar("SHOW synchronous_commit"));
+    FF_TRY(const std::string fsync, connection->scalar("SHOW fsync"));
+    info_.backend = BackendTag::postgres;
+    info_.family = "postgres";
+    FF_TRY(info_.version, connection->scalar("SHOW server_version"));
+    info_.durability = durability == "off" ? "normal (synchronous_commit = off)"
+                       : fsync == "off"    ? "none (the server has fsync = off)"
+                                           : "full (synchronous_commit = " + durability + ")";
+    FF_TRY(keeper_, PgKeeper::start(url_, *connection, self_, options.notify, warn_));
+    info_.wake_ups = keeper_->hears() ? "notify"
+                     : options.notify == EngineOptions::Notify::off
+                         ? "polling (notify is off)"
+                         : "polling (notifications do not arrive)";
+    FF_TRY_VOID(use(std::move(connection)));
+    FF_TRY_VOID(draw_slot());
+    return {};
+}
+
+Result<void> PostgresStore::check_server(PgConnection& connection) {
+    if (connection.server_version() < server_version_min) {
+        FF_TRY(const std::string version, connection.scalar("SHOW server_version"));
+        return ff::fail(ErrorCode::store_open_failed,
+                        info_.location + " is PostgreSQL " + version +
+                            "; version 13 or later is needed");
+    }
+    FF_TRY(const std::string encoding, connection.scalar("SHOW server_encoding"));
+    if (encoding != "UTF8") {
+        return ff::fail(ErrorCode::store_open_failed,
+                        info_.location + " has the encoding " + encoding +
+                            "; create the database with ENCODING 'UTF8' TEMPLATE template0");
+    }
+    FF_TRY(const std::string standby, connection.scalar("SELECT pg_is_in_recovery()"));
+    if (standby == "t") {
+        return ff::fail(ErrorCode::store_open_failed,
+                        info_.location +
+                            " is a standby, which cannot be written to; name the primary, or"
+                            " several hosts with target_session_attrs=read-write");
+    }
+    return {};
+}
+
+Result<std::unique_ptr<PgConnection>> PostgresStore::connect(bool read_only) {
+    FF_TRY(auto connection, PgConnection::open(url_));
+    // Through a pooler settings would end up with somebody else.
+    if (!connection->pooled()) {
+        FF_TRY_VOID(connection->execute(
+            session_settings_ + (read_only ? "SET default_transaction_read_only = on" : "")));
+        FF_TRY(const std::string durability, connection->scalar("SHOW synchronous_commit"));
+        if (durability == "off" && !session_settings_.contains("synchronous_commit")) {
+            FF_TRY_VOID(connection->execute("SET synchronous_commit = on"));
+        }
+    }
+    return connection;
+}
+
+Result<void> PostgresStore::use(std::unique_ptr<PgConnection> connection) {
+    texts_.reset();
+    db_ = std::move(connection);
+    FF_TRY(timeline_,
+           db_->scalar("SELECT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)"));
+    texts_.emplace(*db_);
+    return refresh_routes();
+}
+
+Result<void> PostgresStore::draw_slot() {
+    FF_TRY(const std::string slot, db_->scalar("SELECT nextval('ff_process_slot')"));
+    slot_ = std::stoll(slot);
+    return {};
+}
+
+Result<void> PostgresStore::stay_connected() {
+    using Clock = std::chrono::steady_clock;
+    if (db_ && db_->alive()) {
+        return {};
+    }
+    const auto deadline = Clock::now() + reconnect_for;
+    auto pause = reconnect_pause;
+    for (;;) {
+        const auto attempt = [this]() -> Result<void> {
+            FF_TRY(auto connection, connect(false));
+            FF_TRY_VOID(check_server(*connection));
+            return use(std::move(connection));
+        };
+        auto connected = attempt();
+        if (connected) {
+            return {};
+        }
+        if (Clock::now() >= deadline) {
+            return ff::fail(ErrorCode::store_io, connected.error().detail);
+        }
+        std::this_thread::sleep_for(pause);
+        pause = std::min<std::chrono::milliseconds>(pause * 2, reconnect_pause_max);
+    }
+}
+
+Result<void> PostgresStore::refresh_routes() {
+    routes_stale_ = false;
+    RouteId newest = 0;
+    for (const core::Route& route : routes_.all()) {
+        newest = std::max(newest, route.id);
+    }
+    PgStatement& s = texts_->get(select_routes_above);
+    s.integer(std::max<RouteId>(0, newest - route_slack));
+    FF_TRY(auto rows, select_all<core::Route>(s));
+    for (core::Route& row : rows) {
+        if (routes_.find(row.id) == nullptr) {
+            split_capabilities(row);
+            routes_.add(std::move(row));
+        }
+    }
+    return {};
+}
+
+void PostgresStore::watch(std::function<void()> changed) {
+    if (!changed) {
+        keeper_->watch({});
+        return;
+    }
+    keeper_->watch([this, changed = std::move(changed)] {
+        routes_stale_ = true;
+        changed();
+    });
+}
+
+PostgresStore::~PostgresStore() { keeper_.reset(); }
+
+}  // namespace ff::store

@@ -1,0 +1,485 @@
+#include "store/postgres_store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/check.h"
+#include "store/postgres_internal.h"
+#include "store/prepare.h"
+
+namespace ff::store {
+
+using core::Execution;
+using core::ExecutionCell;
+using core::Snapshot;
+
+namespace {
+
+// An eid is a time, the process's slot and a counter: they grow with time over all processes, so
+// that who came first is first in a queue.
+constexpr int slot_bits = 10;
+constexpr int counter_bits = 12;
+constexpr TimestampMs eid_epoch = 1'577'836'800'000;  // 2020
+
+/// How long to wait for word of a commit whose answer was lost.
+constexpr auto resolve_for = std::chrono::seconds(30);
+constexpr auto resolve_pause = std::chrono::milliseconds(100);
+
+}  // namespace
+
+std::int64_t PostgresStore::next_eid(TimestampMs now) {
+    // Time and counter as one number: when the counter overflows, the next millisecond begins.
+    const std::int64_t earliest = std::max<std::int64_t>(now - eid_epoch, 1) << counter_bits;
+    last_number_ = std::max(last_number_ + 1, earliest);
+    const std::int64_t time = last_number_ >> counter_bits;
+    const std::int64_t counter = last_number_ & ((std::int64_t{1} << counter_bits) - 1);
+    return ((time << slot_bits | slot_) << counter_bits) | counter;
+}
+
+std::int64_t PostgresStore::next_route_id() {
+    FF_CHECK(in_transaction_, "no transaction is open");
+    db_->queue("SELECT nextval('ff_route_number')");
+    auto answers = run();
+    if (!answers || !answers->back().next()) {
+        failed_ = answers ? Error{ErrorCode::internal, "no number for a route", {}}
+                          : std::move(answers).error();
+        return 0;  // nothing comes of it: commit() fails
+    }
+    return answers->back().integer();
+}
+
+// ---------------------------------------------------------------------------------- transactions
+
+Result<void> PostgresStore::begin() {
+    FF_CHECK(!in_transaction_, "a transaction is open already");
+    FF_TRY_VOID(stay_connected());
+    if (routes_stale_) {
+        FF_TRY_VOID(refresh_routes());
+    }
+    failed_.reset();
+    transaction_.reset();
+    begun_ = false;
+    in_transaction_ = true;
+    db_->queue("BEGIN ISOLATION LEVEL READ COMMITTED");  // goes with the first question
+    return {};
+}
+
+Result<std::vector<PgRows>> PostgresStore::run() {
+    begun_ = true;
+    return db_->run_queued();
+}
+
+void PostgresStore::rollback() {
+    if (!in_transaction_) {
+        return;
+    }
+    in_transaction_ = false;
+    db_->forget_queued();
+    if (begun_ && db_->alive()) {
+        db_->queue("ROLLBACK");
+        if (auto undone = db_->run_queued(); !undone) {
+            warn_("rolling back: " + undone.error().message());
+            texts_.reset();
+            db_.reset();  // in what state it is nobody knows: connect anew
+        }
+    }
+}
+
+
+// --------------------------------------------------------------------------------------- writing
+
+namespace {
+
+void put_ready(std::vector<PgArray>& to, const core::ReadyKey& key) {
+    to[0].integer(key.route);
+    to[1].integer(key.rank);
+    to[2].integer(key.eid);
+}
+
+void put_timer(std::vector<PgArray>& to, const core::TimerKey& key) {
+    to[0].integer(static_cast<std::int64_t>(key.kind));
+    to[1].integer(key.due_at);
+    to[2].integer(key.eid);
+}
+
+void put_listed(std::vector<PgArray>& to, core::Bucket bucket, Eid eid) {
+    to[0].integer(static_cast<std::int64_t>(bucket));
+    to[1].integer(eid);
+}
+
+void put_tag(std::vector<PgArray>& to, const std::string& key, const std::string& value, Eid eid) {
+    to[0].text(key);
+    to[1].text(value);
+    to[2].integer(eid);
+}
+
+/// The rows of the narrow tables that follow from an execution's row.
+template <class Writes>
+void collect_side_tables(const std::optional<Execution>& before,
+                         const std::optional<Execution>& after, Writes& writes) {
+    const auto ready_before = before ? core::ready_key(*before) : std::nullopt;
+    const auto ready_after = after ? core::ready_key(*after) : std::nullopt;
+    if (ready_before != ready_after) {
+        if (ready_before) {
+            writes.ready.erase([&](auto& to) { put_ready(to, *ready_before); });
+        }
+        if (ready_after) {
+            writes.ready.insert([&](auto& to) { put_ready(to, *ready_after); });
+        }
+    }
+    const auto timer_before = before ? core::timer_key(*before) : std::nullopt;
+    const auto timer_after = after ? core::timer_key(*after) : std::nullopt;
+    if (timer_before != timer_after) {
+        if (timer_before) {
+            writes.timers.erase([&](auto& to) { put_timer(to, *timer_before); });
+        }
+        if (timer_after) {
+            writes.timers.insert([&](auto& to) { put_timer(to, *timer_after); });
+        }
+    }
+    const auto bucket_before = before ? core::bucket(*before) : core::Bucket::none;
+    const auto bucket_after = after ? core::bucket(*after) : core::Bucket::none;
+    if (bucket_before != bucket_after) {
+        if (bucket_before != core::Bucket::none) {
+            writes.listed.erase([&](auto& to) { put_listed(to, bucket_before, before->eid); });
+        }
+        if (bucket_after != core::Bucket::none) {
+            writes.listed.insert([&](auto& to) { put_listed(to, bucket_after, after->eid); });
+        }
+    }
+}
+
+}  // namespace
+
+/// What deletes the executions that retention ends, with everything that hangs on them. Their tags
+/// and idempotency keys are read first: the cell may not hold them, or those of a successor.
+Result<void> PostgresStore::collect_erased(Snapshot& snapshot, Writes& writes) {
+    PgArray with_input(PgArray::Type::integers);
+    bool any_input = false;
+    std::vector<const Execution*> gone;
+    for (ExecutionCell& cell : snapshot.cells) {
+        if (!cell.deleted || !cell.execution.stored) {
+            continue;
+        }
+        const Execution& e = *cell.execution.stored;
+        gone.push_back(&e);
+        if (e.has_tags || e.has_idempotency_key) {
+            with_input.integer(e.eid);
+            any_input = true;
+        }
+    }
+    if (any_input) {
+        PgParams params;
+        params.array(with_input);
+        db_->queue(inputs_by_eid, std::move(params));
+        FF_TRY(auto answers, run());
+        while (answers.back().next()) {
+            core::ExecutionInput input;
+            take_columns(answers.back(), input);
+            FF_TRY_VOID(answers.back().check());
+            for (const auto& [key, value] : input.tags) {
+                writes.tags.erase([&](auto& to) { put_tag(to, key, value, input.eid); });
+            }
+            const Execution& e = **std::ranges::find(gone, input.eid, &Execution::eid);
+            if (const core::Route* route = routes_.find(e.route);
+                input.idempotency_key && route != nullptr) {
+                writes.own_keys.erase([&](auto& to) {
+                    to[0].text(route->key.ns);
+                    to[1].text(*input.idempotency_key);
+                    to[2].bytes(e.id.raw());
+                });
+            }
+        }
+    }
+    for (const Execution* e : gone) {
+        collect_side_tables(*e, std::nullopt, writes);
+        writes.all_attempts.erase([&](auto& to) { to[0].integer(e->eid); });
+        core::ExecutionInput input;
+        input.eid = e->eid;
+        writes.inputs.erase(std::move(input));
+        core::GrantRow grant;
+        grant.eid = e->eid;
+        writes.grants.erase(std::move(grant));
+        writes.erased.erase(*e);
+    }
+    return {};
+}
+
+void PostgresStore::collect_input(ExecutionCell& cell, Writes& writes) {
+    const auto& before = cell.input.stored;
+    const auto& after = cell.input.current;
+    if (!before && !after) {
+        return;
+    }
+    const Tags none;
+    const Tags& old_tags = before ? before->tags : none;
+    const Tags& new_tags = after ? after->tags : none;
+    const Eid eid = after ? after->eid : before->eid;
+    if (after) {
+        writes.inputs.change(before, *after);
+    }
+    const auto differs = [](const Tags& other, const auto& tag) {
+        auto it = other.find(tag.first);
+        return it == other.end() || it->second != tag.second;
+    };
+    for (const auto& tag : old_tags) {
+        if (differs(new_tags, tag)) {
+            writes.tags.erase([&](auto& to) { put_tag(to, tag.first, tag.second, eid); });
+        }
+    }
+    for (const auto& tag : new_tags) {
+        if (differs(old_tags, tag)) {
+            writes.tags.insert([&](auto& to) { put_tag(to, tag.first, tag.second, eid); });
+        }
+    }
+}
+
+void PostgresStore::collect_cell(ExecutionCell& cell, TimestampMs now,
+                                 DurationMs retention_default_ms, Writes& writes) {
+    if (cell.deleted) {
+        forget_deleted(cell);
+    }
+    if (cell.execution.dirty && cell.execution.current) {
+        core::arm_timer(cell.execution.stored, *cell.execution.current, now, retention_default_ms);
+        writes.executions.change(cell.execution.stored, *cell.execution.current);
+        collect_side_tables(cell.execution.stored, cell.execution.current, writes);
+    }
+    if (cell.input.dirty) {
+        collect_input(cell, writes);
+    }
+    for (auto& [index, attempt] : cell.attempts) {
+        if (attempt.dirty && attempt.current) {
+            writes.attempts.put(*attempt.current);
+        }
+    }
+    if (cell.grant.dirty) {
+        if (cell.grant.current) {
+            writes.grants.put(*cell.grant.current);
+        } else if (cell.execution.current) {
+            core::GrantRow gone;
+            gone.eid = cell.execution.current->eid;
+            writes.grants.erase(std::move(gone));
+        }
+    }
+}
+
+void PostgresStore::collect(Snapshot& snapshot, TimestampMs now, DurationMs retention_default_ms,
+                            Writes& writes) {
+    for (const auto& route : snapshot.new_routes) {
+        writes.routes.insert(route);
+    }
+    for (const auto& [name, lane] : snapshot.lanes) {
+        if (lane.dirty && lane.current) {
+            writes.lanes.change(lane.stored, *lane.current);
+        }
+    }
+    for (ExecutionCell& cell : snapshot.cells) {
+        collect_cell(cell, now, retention_default_ms, writes);
+    }
+    for (const auto& [key, entry] : snapshot.idempotency_entries) {
+        if (entry.dirty && entry.current) {
+            writes.idempotency.change(entry.stored, *entry.current);
+        } else if (entry.dirty) {
+            writes.idempotency.erase({key, {}, 0});
+        }
+    }
+    for (const auto& [key, worker] : snapshot.workers) {
+        if (worker.dirty && worker.current) {
+            writes.workers.change(worker.stored, *worker.current);
+        } else if (worker.dirty) {
+            core::WorkerRow gone;
+            gone.key = key;
+            writes.workers.erase(std::move(gone));
+        }
+    }
+    for (const auto& event : snapshot.events) {
+        writes.events.insert(event);
+    }
+    for (const auto& event : snapshot.log_events) {
+        writes.log_events.insert(event);
+    }
+}
+
+Result<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
+                                   DurationMs retention_default_ms) {
+    FF_CHECK(in_transaction_, "no transaction is open");
+    std::int64_t place = -1;  // of events whose numbers the database gives
+    number_events(snapshot, place, -1);
+    const std::int64_t events = -1 - place;
+    Writes writes;
+    auto ready = failed_ ? Result<void>(std::unexpected(*failed_)) : Result<void>();
+    if (ready) {
+        ready = know_transaction();
+    }
+    if (ready) {
+        ready = collect_erased(snapshot, writes);
+    }
+    if (!ready) {
+        rollback();
+        return ready;
+    }
+    collect(snapshot, now, retention_default_ms, writes);
+
+    // What may wait for another process comes first, the counter of events last: nobody waits for
+    // anything while holding it.
+    writes.erased.queue(*db_, events);
+    writes.own_keys.queue(*db_);
+    writes.all_attempts.queue(*db_);
+    writes.routes.queue(*db_, events);
+    writes.lanes.queue(*db_, events);
+    writes.idempotency.queue(*db_, events);
+    writes.workers.queue(*db_, events);
+    writes.ready.queue(*db_);
+    writes.timers.queue(*db_);
+    writes.listed.queue(*db_);
+    writes.tags.queue(*db_);
+    writes.inputs.queue(*db_, events);
+    writes.attempts.queue(*db_, events);
+    writes.grants.queue(*db_, events);
+    if (events > 0) {
+        PgParams params;
+        params.integer(events);
+        db_->queue(draw_events, std::move(params));
+    }
+    writes.executions.queue(*db_, events);
+    writes.events.queue(*db_, events);
+    writes.log_events.queue(*db_, events);
+    if (writes.ready.inserted() > 0 || writes.lanes.size() > 0) {
+        PgParams params;
+        params.text(PgKeeper::channel);
+        params.text(self_);
+        db_->queue("SELECT pg_notify($1, $2)", std::move(params));
+    }
+    FF_TRY_VOID(finish_commit());
+    for (core::Route route : snapshot.new_routes) {
+        split_capabilities(route);
+        routes_.add(std::move(route));
+    }
+    rows_written_ += writes.executions.size() + writes.inputs.size() + writes.attempts.size() +
+                     writes.events.size() + writes.log_events.size();
+    keeper_->note_deleted(writes.ready.erased() + writes.timers.erased());
+    return {};
+}
+
+/// Should the answer to COMMIT be lost, this is what it is found by.
+Result<void> PostgresStore::know_transaction() {
+    if (transaction_) {
+        return {};
+    }
+    db_->queue(own_transaction);
+    FF_TRY(auto answers, run());
+    note_transaction(answers.back());
+    return {};
+}
+
+void PostgresStore::note_transaction(PgRows& answer) {
+    if (answer.next() && !answer.is_null()) {
+        transaction_ = std::string(answer.bytes());
+    }
+}
+
+Result<void> PostgresStore::finish_commit() {
+    FF_CHECK(in_transaction_, "no transaction is open");
+    db_->queue("COMMIT");
+    auto done = run();
+    if (done) {
+        in_transaction_ = false;
+        return {};
+    }
+    Error error = std::move(done).error();
+    if (!db_->alive()) {
+        in_transaction_ = false;
+        return resolve_commit(std::move(error));
+    }
+    if (error.code == ErrorCode::store_busy) {
+        routes_stale_ = true;  // perhaps a route that another process made first
+    }
+    rollback();
+    return std::unexpected(std::move(error));
+}
+
+/// The connection went while COMMIT was under way: did it happen?
+Result<void> PostgresStore::resolve_commit(Error lost) {
+    using Clock = std::chrono::steady_clock;
+    const std::string number = *transaction_;
+    const std::string backend = db_->backend();
+    const std::string timeline = timeline_;
+    const auto deadline = Clock::now() + resolve_for;
+    std::string why = lost.detail;
+    while (Clock::now() < deadline) {
+        if (auto connected = stay_connected(); !connected) {
+            why = connected.error().detail;
+            continue;
+        }
+        if (timeline != timeline_) {
+            // A standby has taken over. Its transaction numbers are not those we knew.
+            why = "another server has taken over meanwhile";
+            break;
+        }
+        // The server may not have noticed yet. What it is still doing for us must end first.
+        [[maybe_unused]] auto ended = db_->scalar(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid || ' ' ||"
+            " backend_start = '" +
+            backend + "'");
+        auto status = db_->scalar("SELECT pg_xact_status('" + number + "')");
+        if (status && *status == "committed") {
+            return {};
+        }
+        if (status && *status == "aborted") {
+            return ff::fail(ErrorCode::store_io, lost.detail);
+        }
+        why = status ? "transaction " + number + " is still " +
+                           (status->empty() ? "unknown" : *status)
+                     : status.error().detail;
+        std::this_thread::sleep_for(resolve_pause);
+    }
+    return ff::fail(ErrorCode::commit_in_doubt,
+                    "the connection was lost while committing, and what became of it cannot be"
+                    " found out: " +
+                        why);
+}
+
+Result<void> PostgresStore::commit_upkeep() {
+    if (auto known = know_transaction(); !known) {
+        rollback();
+        return known;
+    }
+    return finish_commit();
+}
+
+// ---------------------------------------------------------------------------------------- upkeep
+
+Result<std::uint64_t> PostgresStore::sweep(const std::string& text, std::int64_t first,
+                                           std::int64_t second) {
+    FF_CHECK(in_transaction_, "no transaction is open");
+    // One process at a time: the others find nothing to do.
+    db_->queue("SELECT pg_try_advisory_xact_lock(7020584510)");
+    FF_TRY(auto answers, run());
+    if (!answers.back().next() || answers.back().bytes() != std::string_view("\1", 1)) {
+        return 0;
+    }
+    PgStatement& s = texts_->get(text);
+    s.integer(first);
+    s.integer(second);
+    FF_TRY_VOID(s.run());
+    return s.affected();
+}
+
+Result<std::uint64_t> PostgresStore::sweep_grants(TimestampMs before, std::size_t limit) {
+    return sweep(sql::grants_sweep, before, static_cast<std::int64_t>(limit));
+}
+
+Result<std::uint64_t> PostgresStore::sweep_idempotency(TimestampMs now, std::size_t limit) {
+    return sweep(sql::idempotency_sweep, now, static_cast<std::int64_t>(limit));
+}
+
+Result<std::uint64_t> PostgresStore::trim_events(TimestampMs before, std::size_t limit) {
+    FF_TRY(const std::uint64_t executions,
+           sweep(sql::exec_events_trim, static_cast<std::int64_t>(limit), before));
+    FF_TRY(const std::uint64_t others,
+           sweep(sql::log_events_trim, static_cast<std::int64_t>(limit), before));
+    return executions + others;
+}
+
+}  // namespace ff::store

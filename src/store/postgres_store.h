@@ -1,0 +1,148 @@
+// The store on a PostgreSQL database that any number of engine processes share.
+//
+// One connection writes. A transaction is a few round trips however many commands it holds: the
+// rows they need, the best ready executions, then all changes with the COMMIT. Executions are locked
+// when they are loaded, and that is the only lock there is on them and everything that hangs on
+// them: by id in the order of ids and waiting, by number and for claims without waiting (who is
+// locked is another's). What cannot be locked because it is not there yet (an idempotency key, a
+// worker, a lane, a route) is inserted, and if another process was first the transaction fails with
+// `store_busy` and is run again.
+//
+// A COMMIT whose answer is lost is looked up by its transaction number, never guessed.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ff/engine.h>
+
+#include "store/location.h"
+#include "store/postgres_db.h"
+#include "store/postgres_keeper.h"
+#include "store/store.h"
+
+namespace ff::store {
+
+class PostgresStore final : public Store {
+  public:
+    static Result<std::unique_ptr<PostgresStore>> open(const Location& location,
+                                                       const EngineOptions& options);
+    ~PostgresStore() override;
+
+    [[nodiscard]] const StoreInfo& info() const override { return info_; }
+    [[nodiscard]] const core::RouteTable& routes() const override { return routes_; }
+    [[nodiscard]] bool shared() const override { return true; }
+    void watch(std::function<void()> changed) override;
+    std::int64_t next_eid(TimestampMs now) override;
+    std::int64_t next_route_id() override;
+
+    Result<void> begin() override;
+    Result<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override;
+    Result<void> load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
+                      core::Snapshot& snapshot) override;
+    Result<std::vector<core::ReadyKey>> scan_ready(RouteId route,
+                                                   const std::optional<core::ReadyKey>& after,
+                                                   std::size_t limit) override;
+    Result<std::vector<ReadyPage>> lock_ready(std::span<const ReadyAsk> asks,
+                                              const std::vector<std::string>& lanes,
+                                              core::Snapshot& snapshot) override;
+    Result<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
+    Result<std::optional<TimestampMs>> next_due(TimestampMs after) override;
+    Result<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,
+                                         std::size_t limit) override;
+    Result<std::vector<Eid>> scan_all(Eid after, std::size_t limit) override;
+    Result<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
+                                                           std::size_t limit) override;
+    Result<std::vector<core::WorkerRow>> workers_of(const std::string& ns, const std::string& lane,
+                                                    TimestampMs now) override;
+    Result<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
+    Result<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
+    Result<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
+    Result<void> commit(core::Snapshot& snapshot, TimestampMs now,
+                        DurationMs retention_default_ms) override;
+    void rollback() override;
+    Result<void> commit_upkeep() override;
+    /// A COMMIT that was answered is durable.
+    Result<void> make_durable() override { return {}; }
+    void maintain() override {}
+    Result<void> read(const std::function<Result<void>(Reader&)>& body) override;
+    [[nodiscard]] std::uint64_t rows_written() const override { return rows_written_; }
+
+  private:
+    struct Writes;   // what a commit does to each table
+    struct Loading;  // what a load still lacks
+    struct ReadConnection;
+
+    PostgresStore() = default;
+
+    // Opening and connecting (postgres_open.cc).
+    Result<void> start(const Location& location, const EngineOptions& options);
+    Result<std::unique_ptr<PgConnection>> connect(bool read_only);
+    Result<void> check_server(PgConnection& connection);
+    Result<void> use(std::unique_ptr<PgConnection> connection);
+    /// Connects anew when the connection is lost, trying for a while.
+    Result<void> stay_connected();
+    Result<void> draw_slot();
+    /// Reads the routes that are not known yet.
+    Result<void> refresh_routes();
+
+    // Transactions (postgres_store.cc).
+    Result<std::vector<PgRows>> run();
+    Result<void> know_transaction();
+    void note_transaction(PgRows& answer);
+    Result<void> finish_commit();
+    Result<void> resolve_commit(Error lost);
+    void collect(core::Snapshot& snapshot, TimestampMs now, DurationMs retention_default_ms,
+                 Writes& writes);
+    void collect_cell(core::ExecutionCell& cell, TimestampMs now, DurationMs retention_default_ms,
+                      Writes& writes);
+    void collect_input(core::ExecutionCell& cell, Writes& writes);
+    Result<void> collect_erased(core::Snapshot& snapshot, Writes& writes);
+    Result<std::uint64_t> sweep(const std::string& text, std::int64_t first, std::int64_t second);
+
+    // Loading (postgres_load.cc).
+    Result<void> take_executions(PgRows& rows, core::Snapshot& snapshot);
+    Result<void> know_routes(const std::vector<RouteId>& needed);
+    Result<void> load_rest(const std::vector<Loading>& wanted);
+
+    std::unique_ptr<ReadConnection> take_reader();
+    void give_reader(std::unique_ptr<ReadConnection> reader);
+    Result<void> read_on(ReadConnection& reader, const std::function<Result<void>(Reader&)>& body);
+
+    // Fixed after open.
+    StoreInfo info_;
+    std::string url_;
+    std::string self_;  ///< names this store among the processes
+    std::string session_settings_;
+    int readers_max_ = 1;
+    std::function<void(std::string_view)> warn_;
+
+    // Writing side.
+    std::unique_ptr<PgConnection> db_;
+    std::optional<PgStatements> texts_;
+    core::RouteTable routes_;
+    std::string timeline_;  ///< changes when a standby takes over
+    bool in_transaction_ = false;
+    bool begun_ = false;                      ///< and the server knows
+    std::optional<std::string> transaction_;  ///< its number, once known
+    std::optional<Error> failed_;             ///< a call that cannot fail has failed
+    std::int64_t slot_ = 0;                   ///< our part of the numbers of a millisecond
+    std::int64_t last_number_ = 0;            ///< time and counter of the newest eid
+    std::atomic<bool> routes_stale_ = false;
+    std::atomic<std::uint64_t> rows_written_ = 0;
+
+    // Reading side.
+    std::mutex readers_mutex_;
+    std::condition_variable reader_free_;
+    std::vector<std::unique_ptr<ReadConnection>> readers_;  // guarded by readers_mutex_
+    int readers_made_ = 0;                                  // guarded by readers_mutex_
+
+    std::unique_ptr<PgKeeper> keeper_;  // last: its threads use the rest
+};
+
+}  // namespace ff::store

@@ -1,0 +1,65 @@
+// Records out of a statement's rows, for every database. A Statement is bound with the sink calls of
+// value_codec.h, stepped, and is the source of the row it stands on.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "store/value_codec.h"
+
+namespace ff::store {
+
+/// Resets the statement when a column taken from its row was corrupt.
+template <class Statement>
+Result<void> check_row(Statement& statement) {
+    auto ok = statement.check();
+    if (!ok) {
+        statement.reset();
+    }
+    return ok;
+}
+
+/// Takes one column that must hold what it should.
+template <class Statement, class T>
+Result<void> take_checked(Statement& statement, const char* name, T& value) {
+    take_value(statement, name, value);
+    return check_row(statement);
+}
+
+/// Takes the row a SELECT of all columns stands on.
+template <class Row, class Statement>
+Result<Row> take_row(Statement& statement) {
+    Row row;
+    take_columns(statement, row);
+    FF_TRY_VOID(check_row(statement));
+    return row;
+}
+
+/// The first row of a bound SELECT, or nothing.
+template <class Row, class Statement>
+Result<std::optional<Row>> select_one(Statement& statement) {
+    FF_TRY(const bool found, statement.step());
+    std::optional<Row> out;
+    if (found) {
+        FF_TRY(out, take_row<Row>(statement));
+    }
+    statement.reset();
+    return out;
+}
+
+template <class Row, class Statement>
+Result<std::vector<Row>> select_all(Statement& statement) {
+    std::vector<Row> out;
+    for (;;) {
+        FF_TRY(const bool found, statement.step());
+        if (!found) {
+            break;
+        }
+        FF_TRY(Row row, take_row<Row>(statement));
+        out.push_back(std::move(row));
+    }
+    statement.reset();
+    return out;
+}
+
+}  // namespace ff::store

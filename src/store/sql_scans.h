@@ -1,0 +1,148 @@
+// The scans of the writing side, for every database that speaks SQL. `Statements` gives prepared
+// statements by their text.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/derive.h"
+#include "store/catalogue.h"
+#include "store/sql_rows.h"
+
+namespace ff::store {
+
+inline constexpr std::array timer_kinds{core::TimerKind::lease, core::TimerKind::wake,
+                                        core::TimerKind::retention};
+
+/// `s` is ready_head.
+template <class Statement>
+Result<std::vector<core::ReadyKey>> ready_of_route(Statement& s, core::RouteId route,
+                                                   const std::optional<core::ReadyKey>& after,
+                                                   std::size_t limit) {
+    s.integer(route);
+    s.integer(after ? after->rank : std::numeric_limits<std::int32_t>::min());
+    s.integer(after ? after->eid : 0);
+    s.integer(static_cast<std::int64_t>(limit));
+    std::vector<core::ReadyKey> out;
+    for (;;) {
+        FF_TRY(const bool found, s.step());
+        if (!found) {
+            break;
+        }
+        core::ReadyKey& key = out.emplace_back();
+        key.route = route;
+        key.rank = static_cast<std::int32_t>(s.integer());
+        key.eid = s.integer();
+    }
+    s.reset();
+    return out;
+}
+
+template <class Statements>
+Result<std::vector<core::TimerKey>> due_timers(Statements& texts, TimestampMs now,
+                                               std::size_t limit) {
+    std::vector<core::TimerKey> out;
+    for (core::TimerKind kind : timer_kinds) {
+        if (out.size() >= limit) {
+            break;
+        }
+        auto& s = texts.get(sql::timers_due);
+        s.integer(static_cast<std::int64_t>(kind));
+        s.integer(now);
+        s.integer(static_cast<std::int64_t>(limit - out.size()));
+        for (;;) {
+            FF_TRY(const bool found, s.step());
+            if (!found) {
+                break;
+            }
+            core::TimerKey& key = out.emplace_back();
+            key.kind = kind;
+            key.due_at = s.integer();
+            key.eid = s.integer();
+        }
+        s.reset();
+    }
+    return out;
+}
+
+template <class Statements>
+Result<std::optional<TimestampMs>> earliest_timer(Statements& texts, TimestampMs after) {
+    std::optional<TimestampMs> earliest;
+    for (core::TimerKind kind : timer_kinds) {
+        auto& s = texts.get(sql::timer_next);
+        s.integer(static_cast<std::int64_t>(kind));
+        s.integer(after);
+        FF_TRY(const bool found, s.step());
+        if (found) {
+            const TimestampMs due = s.integer();
+            earliest = earliest ? std::min(*earliest, due) : due;
+        }
+        s.reset();
+    }
+    return earliest;
+}
+
+template <class Statement>
+Result<std::vector<core::Eid>> collect_eids(Statement& s) {
+    std::vector<core::Eid> out;
+    for (;;) {
+        FF_TRY(const bool found, s.step());
+        if (!found) {
+            break;
+        }
+        out.push_back(s.integer());
+    }
+    s.reset();
+    return out;
+}
+
+template <class Statements>
+Result<std::vector<core::Eid>> eids_in_bucket(Statements& texts, core::Bucket bucket,
+                                              core::Eid after, std::size_t limit) {
+    auto& s = texts.get(sql::bucket_after);
+    s.integer(static_cast<std::int64_t>(bucket));
+    s.integer(after);
+    s.integer(static_cast<std::int64_t>(limit));
+    return collect_eids(s);
+}
+
+template <class Statements>
+Result<std::vector<core::Eid>> eids_after(Statements& texts, core::Eid after, std::size_t limit) {
+    auto& s = texts.get(sql::executions_after);
+    s.integer(after);
+    s.integer(static_cast<std::int64_t>(limit));
+    return collect_eids(s);
+}
+
+// The registry is as long as there are workers; no index is worth a write per heartbeat.
+
+template <class Statements>
+Result<std::vector<core::WorkerKey>> dead_workers(Statements& texts, TimestampMs now,
+                                                  std::size_t limit) {
+    FF_TRY(auto rows, select_all<core::WorkerRow>(texts.get(sql::workers_all)));
+    std::vector<core::WorkerKey> out;
+    for (auto& row : rows) {
+        if (!row.live(now) && out.size() < limit) {
+            out.push_back(std::move(row.key));
+        }
+    }
+    return out;
+}
+
+template <class Statements>
+Result<std::vector<core::WorkerRow>> live_workers_of(Statements& texts, const std::string& ns,
+                                                     const std::string& lane, TimestampMs now) {
+    FF_TRY(auto rows, select_all<core::WorkerRow>(texts.get(sql::workers_all)));
+    std::erase_if(rows, [&](const core::WorkerRow& row) {
+        return row.key.ns != ns || !row.live(now) ||
+               std::ranges::find(row.lanes, lane) == row.lanes.end();
+    });
+    return rows;
+}
+
+}  // namespace ff::store

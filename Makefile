@@ -42,6 +42,7 @@ lint: bootstrap-lint ## run clang-tidy over src
 	    2> >(grep -v 'warnings generated' >&2)
 
 clean: ## remove everything that was built
+	@scripts/postgres.sh stop
 	rm -rf build
 
 bootstrap:

@@ -10,6 +10,7 @@ set -euo pipefail
 packages=(
     g++ cmake ninja-build make ccache mold pkg-config git python3
     libsqlite3-dev sqlite3 libfmt-dev libcli11-dev libgtest-dev librapidcheck-dev
+    libpq-dev postgresql pgbouncer
 )
 lint_packages=(clang-tidy-19 clang-format-19)
 
@@ -61,7 +62,45 @@ if [[ $(id -u) -ne 0 ]]; then
     fi
 fi
 
+is_missing() {
+    [[ " ${missing[*]} " == *" $1 "* ]]
+}
+
+# Debian starts a server as soon as its package is installed, and postgresql makes itself a cluster
+# "main" to serve. Ours are only wanted while tests run (scripts/postgres.sh), so for the time of the
+# installation one file says "no cluster" and one "start nothing". Both go afterwards; a policy that
+# is there already stays as it is.
+no_cluster=/etc/postgresql-common/createcluster.d/flowfabric.conf
+no_start=/usr/sbin/policy-rc.d
+written=()
+
+write_as_root() { # path, mode, text
+    written+=("$1")
+    "${as_root[@]}" mkdir -p "$(dirname "$1")"
+    "${as_root[@]}" tee "$1" <<< "$3" > /dev/null
+    "${as_root[@]}" chmod "$2" "$1"
+}
+
+remove_written() {
+    if [[ ${#written[@]} -gt 0 ]]; then
+        "${as_root[@]}" rm -f "${written[@]}"
+    fi
+    if [[ " ${written[*]} " == *" $no_cluster "* ]]; then
+        "${as_root[@]}" rmdir --ignore-fail-on-non-empty "$(dirname "$no_cluster")"
+    fi
+}
+
 echo "bootstrap: installing ${missing[*]}"
+trap remove_written EXIT
+if is_missing postgresql; then
+    write_as_root "$no_cluster" 644 "create_main_cluster = false"
+fi
+if { is_missing postgresql || is_missing pgbouncer; } && [[ ! -e $no_start ]]; then
+    write_as_root "$no_start" 755 $'#!/bin/sh\nexit 101'
+fi
 "${as_root[@]}" apt-get update -qq < /dev/null || give_up "apt-get update failed"
 "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" < /dev/null \
     || give_up "apt-get install failed"
+if is_missing pgbouncer; then
+    "${as_root[@]}" update-rc.d pgbouncer disable # nor at the next boot
+fi

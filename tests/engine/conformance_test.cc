@@ -10,6 +10,8 @@
 #include <sstream>
 #include <thread>
 
+#include "support/postgres.h"
+
 namespace ff::engine::test {
 
 // ------------------------------------------------------------------------------------ backends
@@ -32,12 +34,18 @@ Backend embedded(std::string name, bool durable,
 }  // namespace
 
 const std::vector<Backend>& engine_backends() {
-    static const std::vector<Backend> backends{
-        embedded("memory", false, [](const std::string&) { return "memory:"; }),
-        embedded("sqlite_memory", false, [](const std::string&) { return ":memory:"; }),
-        embedded("sqlite_file", true,
-                 [](const std::string& folder) { return "sqlite:" + folder + "/store.db"; }),
-    };
+    static const std::vector<Backend> backends = [] {
+        std::vector<Backend> all{
+            embedded("memory", false, [](const std::string&) { return "memory:"; }),
+            embedded("sqlite_memory", false, [](const std::string&) { return ":memory:"; }),
+            embedded("sqlite_file", true,
+                     [](const std::string& folder) { return "sqlite:" + folder + "/store.db"; }),
+        };
+        if (!support::postgres_address().empty()) {
+            all.push_back(embedded("postgres", true, support::postgres_store));
+        }
+        return all;
+    }();
     return backends;
 }
 

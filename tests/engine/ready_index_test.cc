@@ -107,6 +107,7 @@ class World {
   public:
     QueueStore store;
     ReadyIndex index{store};
+    core::Snapshot snapshot{store.route_table};
     std::vector<std::shared_ptr<ReadyIndex::Group>> groups;
     std::set<ReadyKey> model;  ///< as the running batch sees it
 

@@ -6,7 +6,9 @@
 
 #include "store/location.h"
 #include "store/memory_store.h"
+#include "store/postgres_store.h"
 #include "store/sqlite_store.h"
+#include "support/postgres.h"
 
 namespace ff::store::test {
 
@@ -22,8 +24,14 @@ Result<std::unique_ptr<Store>> open_sqlite(const std::string& location,
     return store;
 }
 
+Result<std::unique_ptr<Store>> open_postgres(const std::string& name) {
+    FF_TRY(const Location location, parse_location(support::postgres_store(name)));
+    return PostgresStore::open(location, {});
+}
+
 const std::vector<Backend>& contract_backends() {
-    static const std::vector<Backend> backends{
+    static const std::vector<Backend> backends = [] {
+        std::vector<Backend> all{
         {"memory", false,
          [](const std::string&) -> Result<std::unique_ptr<Store>> {
              return MemoryStore::make({});
@@ -31,7 +39,12 @@ const std::vector<Backend>& contract_backends() {
         {"sqlite_memory", false, [](const std::string&) { return open_sqlite(":memory:"); }},
         {"sqlite_file", true,
          [](const std::string& folder) { return open_sqlite("sqlite:" + folder + "/store.db"); }},
-    };
+        };
+        if (!support::postgres_address().empty()) {
+            all.push_back({"postgres", true, open_postgres});
+        }
+        return all;
+    }();
     return backends;
 }
 

@@ -38,6 +38,9 @@ const std::vector<Backend>& contract_backends();
 Result<std::unique_ptr<Store>> open_sqlite(const std::string& location,
                                            const EngineOptions& options = {});
 
+/// A store of its own for each name.
+Result<std::unique_ptr<Store>> open_postgres(const std::string& name);
+
 // -------------------------------------------------------------------------------------- samples
 
 inline constexpr TimestampMs t0 = 1'700'000'000'000;

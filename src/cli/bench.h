@@ -14,12 +14,13 @@
 namespace ff::cli {
 
 FF_WORD_ENUM(BenchSuite, all, ceiling, lifecycle, growth)
-FF_WORD_ENUM(BenchStore, sqlite, memory)
+FF_WORD_ENUM(BenchStore, sqlite, memory, postgres)
 
 struct BenchOptions {
     BenchSuite suite = BenchSuite::all;
     BenchStore store = BenchStore::sqlite;
     std::optional<std::string> folder;     ///< where the files go; a temporary folder when absent
+    std::optional<std::string> url;        ///< of the PostgreSQL server; from the environment
     std::vector<int> workers{16, 64};      ///< of claim_complete_<n>
     std::optional<std::uint32_t> backlog;  ///< of the lifecycle phases
     bool quick = false;                    ///< small sizes: shows that it works, not how fast
@@ -27,7 +28,8 @@ struct BenchOptions {
     Output output = Output::text;
 };
 
-/// `failed` as soon as any operation fails: a run with errors gives no more figures.
-ExitCode run_bench(const BenchOptions& options);
+/// `failed` as soon as any operation fails: a run with errors gives no more figures. `usage` when
+/// there is no PostgreSQL server to measure, or one that is not asked for.
+ExitCode run_bench(BenchOptions options);
 
 }  // namespace ff::cli

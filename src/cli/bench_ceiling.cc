@@ -13,6 +13,8 @@
 #include <span>
 #include <utility>
 
+#include "cli/bench_postgres.h"
+
 namespace ff::cli {
 
 namespace {
@@ -233,6 +235,9 @@ std::int64_t ceiling_rows(const BenchOptions& options) { return options.quick ? 
 
 Result<void> bench_ceilings(const BenchOptions& options, const std::string& folder,
                             Figures& figures) {
+    if (options.store == BenchStore::postgres) {
+        return bench_postgres_ceilings(options, figures);
+    }
     const double seconds = options.quick ? 0.1 : 2.0;
     figures.progress("ceiling.fsync");
     FF_TRY(const double fsyncs, fsyncs_per_second(folder, seconds));

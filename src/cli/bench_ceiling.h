@@ -49,7 +49,7 @@ class SqliteCeiling {
     std::int64_t next_ = 0;  ///< operation number
 };
 
-/// `ff bench ceiling`.
+/// `ff bench ceiling`: of the store that is measured.
 Result<void> bench_ceilings(const BenchOptions& options, const std::string& folder,
                             Figures& figures);
 

@@ -55,16 +55,22 @@ Result<void> all_of(const std::vector<Result<R>>& answers) {
 
 }  // namespace
 
-Result<std::unique_ptr<BenchEngine>> BenchEngine::open(BenchStore store, const std::string& folder,
+Result<std::unique_ptr<BenchEngine>> BenchEngine::open(const BenchOptions& options,
+                                                       const std::string& folder,
                                                        const std::string& name) {
     std::unique_ptr<BenchEngine> bench(new BenchEngine);
-    bench->kind_ = store;
-    EngineOptions options;
-    options.lanes = {bench_lane};
-    if (store == BenchStore::sqlite) {
+    bench->kind_ = options.store;
+    std::string location = "memory:";
+    if (options.store == BenchStore::sqlite) {
         bench->path_ = fmt::format("{}/{}.db", folder, name);
+        location = bench->path_;
+    } else if (options.store == BenchStore::postgres) {
+        FF_TRY(bench->database_, ScratchDatabase::make(*options.url, name));
+        location = bench->database_->url();
     }
-    FF_TRY(bench->engine_, Engine::open(bench->path_.empty() ? "memory:" : bench->path_, options));
+    EngineOptions engine_options;
+    engine_options.lanes = {bench_lane};
+    FF_TRY(bench->engine_, Engine::open(location, engine_options));
     FF_TRY(const Capabilities capabilities, bench->engine_->run(ReadCapabilities{}));
     bench->durability_ = capabilities.durability;
     return bench;
@@ -226,6 +232,7 @@ Result<double> Crew::run(std::size_t threads, const Body& body) {
     std::mutex mutex;
     std::optional<Error> first;  // guarded by mutex
     std::vector<std::thread> crew;
+    crew.reserve(threads);
     for (std::size_t i = 0; i < threads; ++i) {
         crew.emplace_back([&, i] {
             ready.arrive_and_wait();

@@ -12,6 +12,7 @@
 #include <ff/engine.h>
 
 #include "cli/bench.h"
+#include "cli/bench_postgres.h"
 
 namespace ff::cli {
 
@@ -22,10 +23,11 @@ inline constexpr DurationMs bench_lease_ms = 3'600'000;
 
 class BenchEngine {
   public:
-    /// A fresh store of that name in the folder.
-    static Result<std::unique_ptr<BenchEngine>> open(BenchStore store, const std::string& folder,
+    /// A fresh store of that name: a file in the folder, or a database on the server.
+    static Result<std::unique_ptr<BenchEngine>> open(const BenchOptions& options,
+                                                     const std::string& folder,
                                                      const std::string& name);
-    /// Closes the store and removes its file.
+    /// Closes the store and removes its file or database.
     ~BenchEngine();
     BenchEngine(const BenchEngine&) = delete;
     BenchEngine& operator=(const BenchEngine&) = delete;
@@ -59,7 +61,8 @@ class BenchEngine {
     BenchEngine() = default;
 
     BenchStore kind_ = BenchStore::sqlite;
-    std::string path_;  // empty in memory
+    std::string path_;  // of the file, if it is one
+    std::unique_ptr<ScratchDatabase> database_;
     std::string durability_;
     std::shared_ptr<Engine> engine_;
     std::size_t next_kind_ = 0;

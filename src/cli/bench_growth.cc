@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,8 @@ namespace {
 
 FF_WORD_ENUM(Operation, claim, renew, complete, create)
 
-/// What one operation cost, in microseconds.
+/// What one operation cost, in microseconds. CPU is that of this process: most of it with a store
+/// in a file, little with a server.
 struct Cost {
     double cpu = 0;
     double wall = 0;
@@ -93,6 +95,7 @@ class GrowthBench {
         for (const Dimension& dimension : dimensions()) {
             FF_TRY_VOID(measure(dimension));
         }
+        FF_TRY_VOID(churn());
         figures_.print_table("growth");
         return {};
     }
@@ -103,6 +106,8 @@ class GrowthBench {
     static constexpr std::size_t batches = 4;
 
     [[nodiscard]] int rounds() const { return options_.quick ? 3 : 9; }
+    /// Executions that wait where something else grows.
+    [[nodiscard]] std::uint64_t waiting() const { return options_.quick ? 1'000 : 10'000; }
 
     [[nodiscard]] std::vector<Dimension> dimensions() const {
         using enum Operation;
@@ -115,7 +120,6 @@ class GrowthBench {
         };
         const auto sizes = thousands(quick ? std::vector<std::uint64_t>{1, 2, 5}
                                            : std::vector<std::uint64_t>{1, 10, 100, 1'000});
-        const std::uint64_t waiting = quick ? 1'000 : 10'000;
         const auto route_counts = quick ? std::vector<std::uint64_t>{1, 10, 100}
                                         : std::vector<std::uint64_t>{1, 10, 100, 1'000, 10'000};
         return {
@@ -128,17 +132,17 @@ class GrowthBench {
              "executions finished",
              sizes,
              {claim, renew, complete, create},
-             [waiting](SizedStore& s) -> Result<void> {
+             [this](SizedStore& s) -> Result<void> {
                  FF_TRY_VOID(s.bench->fill_finished(s.size));
-                 return s.bench->fill_waiting(waiting);
+                 return s.bench->fill_waiting(waiting());
              }},
             {"routes",
              "routes of the lane",
              route_counts,
              {claim, create},
-             [waiting](SizedStore& s) {
+             [this](SizedStore& s) {
                  s.routes = s.size;
-                 return s.bench->fill_waiting(waiting, s.routes);
+                 return s.bench->fill_waiting(waiting(), s.routes);
              }},
         };
     }
@@ -148,7 +152,7 @@ class GrowthBench {
         std::error_code failed;
         const auto space = std::filesystem::space(folder_, failed);
         constexpr std::uintmax_t needed = 5ULL << 30U;
-        if (options_.quick || options_.store == BenchStore::memory || failed ||
+        if (options_.quick || options_.store != BenchStore::sqlite || failed ||
             space.available >= needed) {
             return {};
         }
@@ -164,7 +168,7 @@ class GrowthBench {
                 fmt::format("growth.{}: making {}", dimension.name, with_commas(size)));
             SizedStore& sized = stores.emplace_back();
             sized.size = size;
-            FF_TRY(sized.bench, BenchEngine::open(options_.store, folder_,
+            FF_TRY(sized.bench, BenchEngine::open(options_, folder_,
                                                   fmt::format("{}-{}", dimension.name, size)));
             FF_TRY_VOID(dimension.fill(sized));
         }
@@ -224,22 +228,65 @@ class GrowthBench {
 
     Result<void> add_figures(const Dimension& dimension, const std::vector<SizedStore>& stores) {
         for (const Operation operation : dimension.operations) {
-            const Cost large = stores.back().cost(operation);
-            const Cost small = reference(stores).cost(operation);
-            const auto add = [&](const std::string& name, double value) {
-                return figures_.add({fmt::format("growth.{}.{}", name, dimension.name),
-                                     stores[0].bench->store(),
-                                     value,
-                                     "ratio",
-                                     {},
-                                     {},
-                                     stores[0].bench->durability()});
-            };
-            const std::string name(to_string(operation));
-            FF_TRY_VOID(add(name, large.cpu / small.cpu));
-            FF_TRY_VOID(add(name + "_wall", large.wall / small.wall));
+            FF_TRY_VOID(add_figures(operation, dimension.name, stores.back().cost(operation),
+                                    reference(stores).cost(operation), *stores[0].bench));
         }
         return {};
+    }
+
+    Result<void> add_figures(Operation operation, const std::string& dimension, const Cost& large,
+                             const Cost& small, const BenchEngine& bench) {
+        const auto add = [&](const std::string& tail, double value) {
+            return figures_.add(
+                {fmt::format("growth.{}{}.{}", to_string(operation), tail, dimension),
+                 bench.store(),
+                 value,
+                 "ratio",
+                 {},
+                 {},
+                 bench.durability()});
+        };
+        FF_TRY_VOID(add("", told(large) / told(small)));
+        return tells_cpu() ? add("_wall", large.wall / small.wall) : Result<void>();
+    }
+
+    /// CPU is the steadier measure where the work is done in this process.
+    [[nodiscard]] bool tells_cpu() const { return options_.store != BenchStore::postgres; }
+    [[nodiscard]] double told(const Cost& cost) const { return tells_cpu() ? cost.cpu : cost.wall; }
+
+    /// Executions come and go, and the queue stays as short as it was: what a store costs that has
+    /// seen many, against what it cost at first.
+    Result<void> churn() {
+        const std::size_t through = options_.quick ? 4'000 : 500'000;
+        const std::size_t count = through / (batch * batches);
+        const std::size_t tenth = count / 10;
+        SizedStore store;
+        FF_TRY(store.bench, BenchEngine::open(options_, folder_, "churn"));
+        FF_TRY_VOID(store.bench->fill_waiting(waiting()));
+        for (std::size_t i = 0; i < count; ++i) {
+            if (i % tenth == 0) {
+                figures_.progress(
+                    fmt::format("growth.churn: {} through", with_commas(i * batch * batches)));
+            }
+            FF_TRY_VOID(round(store));
+        }
+        for (const Operation operation :
+             {Operation::claim, Operation::renew, Operation::complete, Operation::create}) {
+            const std::span costs(store.costs[static_cast<std::size_t>(operation)]);
+            FF_TRY_VOID(add_figures(operation, "churn", mean(costs.last(tenth)),
+                                    mean(costs.first(tenth)), *store.bench));
+        }
+        return {};
+    }
+
+    static Cost mean(std::span<const Cost> costs) {
+        Cost sum;
+        for (const Cost& cost : costs) {
+            sum.cpu += cost.cpu;
+            sum.wall += cost.wall;
+        }
+        const auto count = static_cast<double>(costs.size());
+        return {sum.cpu / count, sum.wall / count};
     }
 
     void print_costs(const Dimension& dimension, const std::vector<SizedStore>& stores) const {
@@ -248,16 +295,22 @@ class GrowthBench {
         }
         std::vector<Column> columns{{dimension.label, Align::right}};
         for (const Operation operation : dimension.operations) {
-            columns.push_back({fmt::format("{} µs CPU", to_string(operation)), Align::right});
-            columns.push_back({"wall", Align::right});
+            columns.push_back(
+                {fmt::format("{} µs{}", to_string(operation), tells_cpu() ? " CPU" : ""),
+                 Align::right});
+            if (tells_cpu()) {
+                columns.push_back({"wall", Align::right});
+            }
         }
         Table table(std::move(columns));
         for (const SizedStore& sized : stores) {
             std::vector<Cell> cells{with_commas(sized.size)};
             for (const Operation operation : dimension.operations) {
                 const Cost cost = sized.cost(operation);
-                cells.emplace_back(rounded(cost.cpu), Style::bold);
-                cells.emplace_back(rounded(cost.wall));
+                cells.emplace_back(rounded(told(cost)), Style::bold);
+                if (tells_cpu()) {
+                    cells.emplace_back(rounded(cost.wall));
+                }
             }
             table.add(std::move(cells));
         }
@@ -271,13 +324,13 @@ class GrowthBench {
         Plot plot;
         plot.title = fmt::format("Cost against {}", dimension.label);
         plot.x_label = dimension.label;
-        plot.y_label = "µs of CPU per operation";
+        plot.y_label = tells_cpu() ? "µs of CPU per operation" : "µs per operation";
         for (const Operation operation : dimension.operations) {
             PlotLine line;
             line.name = to_string(operation);
             for (const SizedStore& sized : stores) {
                 line.points.emplace_back(static_cast<double>(sized.size),
-                                         sized.cost(operation).cpu);
+                                         told(sized.cost(operation)));
             }
             plot.lines.push_back(std::move(line));
         }
@@ -288,7 +341,7 @@ class GrowthBench {
         };
         for (const SizedStore& sized : stores) {
             allowed.points.emplace_back(static_cast<double>(sized.size),
-                                        stores[0].cost(dimension.operations[0]).cpu *
+                                        told(stores[0].cost(dimension.operations[0])) *
                                             depth(sized.size) / depth(stores[0].size));
         }
         plot.lines.push_back(std::move(allowed));

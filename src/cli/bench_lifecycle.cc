@@ -7,12 +7,14 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "cli/bench_ceiling.h"
 #include "cli/bench_engine.h"
+#include "cli/bench_postgres.h"
 
 namespace ff::cli {
 
@@ -34,10 +36,7 @@ class LifecycleBench {
           ceiling_seconds_(options.quick ? 0.05 : 0.5) {}
 
     Result<void> run() {
-        if (options_.store == BenchStore::sqlite) {
-            figures_.progress("the ceiling's table");
-            FF_TRY(ceiling_, SqliteCeiling::make(folder_, ceiling_rows(options_)));
-        }
+        FF_TRY_VOID(make_ceiling());
         FF_TRY_VOID(each_alone());
         FF_TRY_VOID(each_in_parallel());
         FF_TRY_VOID(create_in_bulk());
@@ -55,42 +54,68 @@ class LifecycleBench {
     static constexpr std::size_t batch = 64;
 
     Result<std::unique_ptr<BenchEngine>> open(const std::string& name) {
-        return BenchEngine::open(options_.store, folder_, name);
+        return BenchEngine::open(options_, folder_, name);
     }
 
-    /// How many transitions of the ceiling a figure's unit is made of.
+    Result<void> make_ceiling() {
+        if (options_.store == BenchStore::memory) {
+            return {};
+        }
+        figures_.progress("the ceiling's table");
+        if (options_.store == BenchStore::postgres) {
+            FF_TRY(pgbench_, PgbenchCeiling::make(options_));
+        } else {
+            FF_TRY(sqlite_, SqliteCeiling::make(folder_, ceiling_rows(options_)));
+        }
+        return {};
+    }
+
+    /// How many transitions of the SQLite ceiling a figure's unit is made of.
     enum class Transitions : int { one = 1, two = 2 };
+
+    /// What a rate is compared with, measured now; nothing in memory. A whole job is compared with
+    /// one transaction of pgbench.
+    Result<std::optional<double>> ceiling(Transitions transitions) {
+        if (sqlite_) {
+            FF_TRY(const double rate, sqlite_->operations_per_second(512, ceiling_seconds_));
+            return rate / static_cast<int>(transitions);
+        }
+        // It takes whole seconds, so a quick run asks it once.
+        if (pgbench_ && !(options_.quick && pgbench_rate_)) {
+            FF_TRY(pgbench_rate_, pgbench_->transactions_per_second(
+                                      PgbenchCeiling::Protocol::simple, options_.quick ? 1 : 2));
+        }
+        return pgbench_rate_;
+    }
 
     /// Measures `body`, a rate a second, with the ceiling right before and right after it.
     Result<void> rate(const std::string& name, const BenchEngine& bench, Transitions transitions,
                       const std::function<Result<double>()>& body) {
         figures_.progress("lifecycle." + name);
-        double before = 0;
-        if (ceiling_) {
-            FF_TRY(before, ceiling_->operations_per_second(512, ceiling_seconds_));
-        }
+        FF_TRY(const std::optional<double> before, ceiling(transitions));
         FF_TRY(const double value, body());
+        FF_TRY(const std::optional<double> after, ceiling(transitions));
         Figure figure{"lifecycle." + name, bench.store(), value, "/s", {}, {}, bench.durability()};
-        if (ceiling_) {
-            FF_TRY(const double after, ceiling_->operations_per_second(512, ceiling_seconds_));
-            figure.against((before + after) / 2 / static_cast<int>(transitions));
+        if (before && after) {
+            figure.against((*before + *after) / 2);
         }
         return figures_.add(std::move(figure));
     }
 
-    /// Adds latencies in milliseconds, compared with one fsync of the same moments.
+    /// Adds latencies in milliseconds; those of a file are compared with one fsync of the same
+    /// moments.
     Result<void> latency(const std::string& name, const BenchEngine& bench, double value_ms,
                          double fsync_ms) {
         Figure figure{"lifecycle." + name, bench.store(), value_ms, "ms", {}, {},
                       bench.durability()};
-        if (ceiling_) {
+        if (sqlite_) {
             figure.against(fsync_ms);
         }
         return figures_.add(std::move(figure));
     }
 
     Result<double> fsync_ms() {
-        if (!ceiling_) {
+        if (!sqlite_) {
             return 0.0;
         }
         FF_TRY(const double fsyncs, fsyncs_per_second(folder_, ceiling_seconds_));
@@ -227,8 +252,7 @@ class LifecycleBench {
     Result<double> drain_by_callbacks(BenchEngine& bench, std::size_t workers) {
         const auto begun = SteadyClock::now();
         FF_TRY(const std::uint64_t done, bench.drain_by_callbacks(workers));
-        return rate_of_all(done,
-                           std::chrono::duration<double>(SteadyClock::now() - begun).count());
+        return rate_of_all(done, std::chrono::duration<double>(SteadyClock::now() - begun).count());
     }
 
     Result<double> rate_of_all(std::uint64_t done, double seconds) const {
@@ -245,8 +269,8 @@ class LifecycleBench {
         {
             FF_TRY(const auto bench, open(name));
             FF_TRY_VOID(bench->fill_waiting(backlog_));
-            FF_TRY_VOID(rate(name, *bench, Transitions::two,
-                             [&] { return drain(*bench, workers, 1); }));
+            FF_TRY_VOID(
+                rate(name, *bench, Transitions::two, [&] { return drain(*bench, workers, 1); }));
         }
         FF_TRY(const auto bench, open(name + "_callbacks"));
         FF_TRY_VOID(bench->fill_waiting(backlog_));
@@ -364,7 +388,10 @@ class LifecycleBench {
     Figures& figures_;
     const std::size_t backlog_;
     const double ceiling_seconds_;
-    std::unique_ptr<SqliteCeiling> ceiling_;  // none in memory
+    // The ceiling of the store, if it has one.
+    std::unique_ptr<SqliteCeiling> sqlite_;
+    std::unique_ptr<PgbenchCeiling> pgbench_;
+    std::optional<double> pgbench_rate_;  // as last measured
 };
 
 }  // namespace

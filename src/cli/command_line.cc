@@ -164,11 +164,17 @@ void add_bench(CLI::App& app, Action& action) {
         "  ff bench                              # everything; growth takes minutes and gigabytes\n"
         "  ff bench lifecycle --db /data/bench   # on the disk that matters\n"
         "  ff bench lifecycle --workers 16,64 -o json\n"
+        "  ff bench --store postgres --url postgresql:///postgres   # in databases of its own\n"
         "  ff bench growth --svg plots");
     add_word(bench, "suite", options->suite, "What to measure (default all)");
     add_word(bench, "--store", options->store, "Where executions are kept (default sqlite)");
     bench.add_option("--db", options->folder, "Folder for the files (default: a temporary one)")
         ->type_name("DIR");
+    bench
+        .add_option("--url", options->url,
+                    "A PostgreSQL server whose user may create databases\n"
+                    "(default: $FF_BENCH_POSTGRES, $FF_TEST_POSTGRES)")
+        ->type_name("URL");
     add_number(bench, "--workers", options->workers, Range{1, 1'024},
                "Workers of claim_complete_<n>", "16,64")
         .delimiter(',')

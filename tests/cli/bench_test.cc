@@ -47,18 +47,12 @@ void expect_names(const std::map<std::string, json::Value>& figures,
 }
 
 const std::vector<std::string> lifecycle_names{
-    "lifecycle.create_16",
-    "lifecycle.create_bulk",
-    "lifecycle.claim_complete_16",
-    "lifecycle.claim_complete_16_callbacks",
-    "lifecycle.claim_complete_64",
-    "lifecycle.claim_complete_batch",
-    "lifecycle.pickup_p50",
-    "lifecycle.pickup_p99",
-    "lifecycle.claim_16",
-    "lifecycle.renew_16",
-    "lifecycle.complete_16",
-    "lifecycle.alone_create_p50",
+    "lifecycle.create_16",         "lifecycle.create_bulk",
+    "lifecycle.claim_complete_16", "lifecycle.claim_complete_16_callbacks",
+    "lifecycle.claim_complete_64", "lifecycle.claim_complete_batch",
+    "lifecycle.pickup_p50",        "lifecycle.pickup_p99",
+    "lifecycle.claim_16",          "lifecycle.renew_16",
+    "lifecycle.complete_16",       "lifecycle.alone_create_p50",
 };
 
 TEST(Bench, CeilingsHaveTheirNames) {
@@ -96,9 +90,9 @@ TEST(Bench, GrowthPrintsTablesAndPlots) {
     const std::string plots = folder.file("plots");
     const Ran ran = run_ff({"bench", "growth", "--quick", "--svg", plots});
     EXPECT_EQ(ran.code, 0) << ran.err;
-    for (const char* name :
-         {"growth.claim.backlog", "growth.claim.finished", "growth.renew.finished",
-          "growth.complete.finished", "growth.claim.routes", "executions waiting"}) {
+    for (const char* name : {"growth.claim.backlog", "growth.claim.finished",
+                             "growth.renew.finished", "growth.complete.finished",
+                             "growth.claim.routes", "growth.claim.churn", "executions waiting"}) {
         EXPECT_NE(ran.out.find(name), std::string::npos) << name << "\n" << ran.out;
     }
     for (const char* name : {"growth-backlog.svg", "growth-finished.svg", "growth-routes.svg"}) {

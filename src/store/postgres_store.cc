@@ -38,7 +38,6 @@ std::int64_t PostgresStore::next_eid(TimestampMs now) {
 }
 
 std::int64_t PostgresStore::next_route_id() {
-    FF_CHECK(in_transaction_, "no transaction is open");
     db_->queue("SELECT nextval('ff_route_number')");
     auto answers = run();
     if (!answers || !answers->back().next()) {
@@ -278,7 +277,9 @@ void PostgresStore::collect(Snapshot& snapshot, TimestampMs now, DurationMs rete
         collect_cell(cell, now, retention_default_ms, writes);
     }
     for (const auto& [key, entry] : snapshot.idempotency_entries) {
-        if (entry.dirty && entry.current) {
+        if (entry.dirty && entry.stored && entry.current && writes.own_keys.erased() > 0) {
+            writes.idempotency.put(*entry.current);  // it may be among those that just went
+        } else if (entry.dirty && entry.current) {
             writes.idempotency.change(entry.stored, *entry.current);
         } else if (entry.dirty) {
             writes.idempotency.erase({key, {}, 0});

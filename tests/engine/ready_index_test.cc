@@ -314,7 +314,7 @@ TEST(ReadyIndex, TakingWorkReadsEachRowAboutOnce) {
     world.commit();
     auto group = world.index.group(demand_of({"a"}));
     for (int i = 0; i < rows; ++i) {
-        const auto key = world.index.front(*group, 0, 1);
+        const auto key = world.index.front(*group, 0, 1, world.snapshot);
         ASSERT_TRUE(key && *key);
         EXPECT_EQ((*key)->eid, i + 1);
         world.index.erase(**key);

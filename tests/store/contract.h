@@ -148,6 +148,8 @@ class StoreContract : public testing::TestWithParam<Backend> {
   protected:
     void SetUp() override;
     Store& store() { return *store_; }
+    /// 1, 2, 3 and so on. A store that several processes write to has its own, which are large.
+    Eid next_eid() { return store().shared() ? ++eid_ : store().next_eid(t0); }
     /// Closes the store and opens it again; only where that keeps the rows.
     void reopen();
     /// A committed route.
@@ -157,6 +159,7 @@ class StoreContract : public testing::TestWithParam<Backend> {
   private:
     TempDir folder_;
     std::unique_ptr<Store> store_;
+    Eid eid_ = 0;
 };
 
 // -------------------------------------------------------------------------------------- details

@@ -16,7 +16,7 @@ constexpr Eid newest_of_all = 1'000;
 TEST_P(StoreContract, ids_of_a_partition_are_paged_in_order) {
     const RouteId where = route();
     const auto add_id = [&](const ExecutionId& id) {
-        Execution row = waiting(store().next_eid(t0), where);
+        Execution row = waiting(next_eid(), where);
         row.id = id;
         put(store(), changes(row));
     };
@@ -50,7 +50,7 @@ TEST_P(StoreContract, the_newest_executions_are_paged_backwards) {
     const RouteId one = route();
     const RouteId two = route("other");
     for (RouteId where : {one, two, one, one, two}) {
-        put(store(), changes(waiting(store().next_eid(t0), where)));
+        put(store(), changes(waiting(next_eid(), where)));
     }
     const auto page = [&](Eid before, std::size_t limit) {
         return eids(look(store(), [&](Reader& r) { return r.newest(before, limit); }));
@@ -79,7 +79,7 @@ TEST_P(StoreContract, tagged_executions_are_paged_backwards_by_exact_tag) {
                                               {},
                                               {{"k", "v"}},
                                               {{"K", "v"}}}) {
-        Execution row = waiting(store().next_eid(t0), where);
+        Execution row = waiting(next_eid(), where);
         row.has_tags = !tags.empty();
         put(store(), changes(row, input_of(row.eid, tags)));
     }
@@ -102,7 +102,7 @@ TEST_P(StoreContract, a_bucket_is_paged_backwards) {
     const RouteId where = route();
     for (Bucket bucket :
          {Bucket::failed, Bucket::delayed, Bucket::failed, Bucket::none, Bucket::failed}) {
-        put(store(), changes(in_bucket(store().next_eid(t0), where, bucket)));
+        put(store(), changes(in_bucket(next_eid(), where, bucket)));
     }
     const auto page = [&](Bucket bucket, Eid before, std::size_t limit) {
         return eids(
@@ -116,11 +116,11 @@ TEST_P(StoreContract, a_bucket_is_paged_backwards) {
 
 TEST_P(StoreContract, leased_executions_are_listed_and_found_when_due) {
     const RouteId where = route();
-    put(store(), changes(leased(store().next_eid(t0), where, "a", t0 + 30)));
-    put(store(), changes(delayed(store().next_eid(t0), where, t0 + 1)));
-    put(store(), changes(leased(store().next_eid(t0), where, "b", t0 + 10)));
-    put(store(), changes(leased(store().next_eid(t0), where, "c", t0 + 10)));
-    put(store(), changes(in_bucket(store().next_eid(t0), where, Bucket::reclaimable)));
+    put(store(), changes(leased(next_eid(), where, "a", t0 + 30)));
+    put(store(), changes(delayed(next_eid(), where, t0 + 1)));
+    put(store(), changes(leased(next_eid(), where, "b", t0 + 10)));
+    put(store(), changes(leased(next_eid(), where, "c", t0 + 10)));
+    put(store(), changes(in_bucket(next_eid(), where, Bucket::reclaimable)));
     const auto page = [&](Eid before, std::size_t limit) {
         return eids(look(store(), [&](Reader& r) { return r.newest_leased(before, limit); }));
     };
@@ -183,11 +183,11 @@ TEST_P(StoreContract, ready_before_counts_over_routes_up_to_a_limit) {
     const RouteId one = route();
     const RouteId two = route("other");
     const RouteId three = route("third");
-    put(store(), changes(waiting(store().next_eid(t0), one, 5)));    // 1
-    put(store(), changes(waiting(store().next_eid(t0), two, 9)));    // 2
-    put(store(), changes(waiting(store().next_eid(t0), one, 5)));    // 3
-    put(store(), changes(waiting(store().next_eid(t0), two, 1)));    // 4
-    put(store(), changes(waiting(store().next_eid(t0), three, 9)));  // 5
+    put(store(), changes(waiting(next_eid(), one, 5)));    // 1
+    put(store(), changes(waiting(next_eid(), two, 9)));    // 2
+    put(store(), changes(waiting(next_eid(), one, 5)));    // 3
+    put(store(), changes(waiting(next_eid(), two, 1)));    // 4
+    put(store(), changes(waiting(next_eid(), three, 9)));  // 5
     const auto count = [&](std::vector<RouteId> routes, const ReadyKey& key, std::uint64_t limit) {
         return look(store(), [&](Reader& r) { return r.ready_before(routes, key, limit); });
     };
@@ -201,8 +201,8 @@ TEST_P(StoreContract, ready_before_counts_over_routes_up_to_a_limit) {
 }
 
 TEST_P(StoreContract, log_events_of_an_execution_come_oldest_first) {
-    const Execution one = waiting(store().next_eid(t0), route());
-    const Execution two = waiting(store().next_eid(t0), one.route);
+    const Execution one = waiting(next_eid(), route());
+    const Execution two = waiting(next_eid(), one.route);
     core::LogEvent nobody;
     put(store(), changes(one, two, log_event_of(one, core::LogFamily::operator_),
                          log_event_of(two, core::LogFamily::operator_),
@@ -224,16 +224,16 @@ TEST_P(StoreContract, log_events_of_an_execution_come_oldest_first) {
 TEST_P(StoreContract, whole_tables_are_paged_behind_a_key) {
     const RouteId one = route();
     const RouteId two = route("other");
-    const Execution row = waiting(store().next_eid(t0), two, 1);
+    const Execution row = waiting(next_eid(), two, 1);
     put(store(),
         changes(row, event_of(row, LeaseEventType::acquired),
                 event_of(row, LeaseEventType::renewed), log_event_of(row, core::LogFamily::workers),
                 log_event_of(row, core::LogFamily::workers)));
-    put(store(), changes(waiting(store().next_eid(t0), one, 0)));
-    put(store(), changes(waiting(store().next_eid(t0), one, 3)));
-    put(store(), changes(delayed(store().next_eid(t0), one, t0 + 5)));
-    put(store(), changes(leased(store().next_eid(t0), one, "a", t0 + 9)));
-    put(store(), changes(in_bucket(store().next_eid(t0), one, Bucket::failed)));
+    put(store(), changes(waiting(next_eid(), one, 0)));
+    put(store(), changes(waiting(next_eid(), one, 3)));
+    put(store(), changes(delayed(next_eid(), one, t0 + 5)));
+    put(store(), changes(leased(next_eid(), one, "a", t0 + 9)));
+    put(store(), changes(in_bucket(next_eid(), one, Bucket::failed)));
 
     const auto events = [&](std::int64_t after, std::size_t limit) {
         return look(store(), [&](Reader& r) { return r.events_after(after, limit); }).size();

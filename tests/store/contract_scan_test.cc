@@ -50,9 +50,9 @@ TEST_P(StoreContract, the_ready_queue_is_by_priority_then_by_creation) {
     const RouteId where = route();
     const RouteId other = route("other");
     for (std::int32_t priority : {0, 5, 9'000, 5}) {
-        put(store(), changes(waiting(store().next_eid(t0), where, priority)));
+        put(store(), changes(waiting(next_eid(), where, priority)));
     }
-    put(store(), changes(waiting(store().next_eid(t0), other, 7)));
+    put(store(), changes(waiting(next_eid(), other, 7)));
     EXPECT_EQ(eids(ready(store(), where)), (std::vector<Eid>{3, 2, 4, 1}));
     EXPECT_EQ(ready(store(), where)[0], (core::ReadyKey{where, -9'000, 3}));
     EXPECT_EQ(eids(ready(store(), where, 2)), (std::vector<Eid>{3, 2}));
@@ -65,9 +65,9 @@ TEST_P(StoreContract, the_ready_queue_is_read_on_behind_a_key) {
     const RouteId where = route();
     const RouteId other = route("other");
     for (std::int32_t priority : {0, 5, 9, 5}) {
-        put(store(), changes(waiting(store().next_eid(t0), where, priority)));
+        put(store(), changes(waiting(next_eid(), where, priority)));
     }
-    put(store(), changes(waiting(store().next_eid(t0), other)));
+    put(store(), changes(waiting(next_eid(), other)));
     const auto behind = [&](std::int32_t rank, Eid eid) {
         const core::ReadyKey after{where, rank, eid};
         return eids(scan(store(), [&](Store& s) { return s.scan_ready(where, after, 10); }));
@@ -80,7 +80,7 @@ TEST_P(StoreContract, the_ready_queue_is_read_on_behind_a_key) {
 
 TEST_P(StoreContract, the_ready_queue_follows_the_execution) {
     const RouteId where = route();
-    Execution row = waiting(store().next_eid(t0), where, 1);
+    Execution row = waiting(next_eid(), where, 1);
     put(store(), changes(row));
     row.priority = 2;
     put(store(), changes(row));
@@ -96,7 +96,7 @@ TEST_P(StoreContract, the_ready_queue_follows_the_execution) {
 
 TEST_P(StoreContract, a_grant_hides_the_execution_from_the_queue) {
     const RouteId where = route();
-    Execution row = waiting(store().next_eid(t0), where);
+    Execution row = waiting(next_eid(), where);
     put(store(), changes(row));
     row.grant_expires_at = t0 + 500;
     put(store(), changes(row, grant_of(row.eid, t0 + 500)));
@@ -112,14 +112,14 @@ TEST_P(StoreContract, a_grant_hides_the_execution_from_the_queue) {
 
 TEST_P(StoreContract, timers_are_due_in_order_within_their_kinds) {
     const RouteId where = route();
-    put(store(), changes(delayed(store().next_eid(t0), where, t0 + 20)));  // 1
-    put(store(), changes(ended(store().next_eid(t0), where, TerminalOutcome::failed,
+    put(store(), changes(delayed(next_eid(), where, t0 + 20)));  // 1
+    put(store(), changes(ended(next_eid(), where, TerminalOutcome::failed,
                                t0 - retention + 5)));                            // 2
-    put(store(), changes(leased(store().next_eid(t0), where, "one", t0 + 30)));  // 3
-    put(store(), changes(leased(store().next_eid(t0), where, "one", t0 + 10)));  // 4
-    put(store(), changes(delayed(store().next_eid(t0), where, t0 + 10)));        // 5
-    put(store(), changes(delayed(store().next_eid(t0), where, t0 + 10)));        // 6
-    put(store(), changes(waiting(store().next_eid(t0), where)));                 // 7
+    put(store(), changes(leased(next_eid(), where, "one", t0 + 30)));  // 3
+    put(store(), changes(leased(next_eid(), where, "one", t0 + 10)));  // 4
+    put(store(), changes(delayed(next_eid(), where, t0 + 10)));        // 5
+    put(store(), changes(delayed(next_eid(), where, t0 + 10)));        // 6
+    put(store(), changes(waiting(next_eid(), where)));                 // 7
 
     const std::vector<TimerKey> all{
         {TimerKind::lease, t0 + 10, 4}, {TimerKind::lease, t0 + 30, 3},
@@ -144,14 +144,14 @@ TEST_P(StoreContract, timers_are_due_in_order_within_their_kinds) {
 }
 
 TEST_P(StoreContract, retention_is_the_execution_s_own_when_it_has_one) {
-    Execution row = ended(store().next_eid(t0), route(), TerminalOutcome::success, t0);
+    Execution row = ended(next_eid(), route(), TerminalOutcome::success, t0);
     row.retention_ms = 77;
     put(store(), changes(row));
     EXPECT_EQ(timers(store()), (std::vector{TimerKey{TimerKind::retention, t0 + 77, row.eid}}));
 }
 
 TEST_P(StoreContract, a_renewed_lease_keeps_its_earlier_timer_until_that_has_fired) {
-    Execution row = leased(store().next_eid(t0), route(), "one", t0 + 100);
+    Execution row = leased(next_eid(), route(), "one", t0 + 100);
     put(store(), changes(row), t0);
     const auto at = [&] { return timers(store()).at(0).due_at; };
     row.lease_expires_at = t0 + 200;
@@ -165,7 +165,7 @@ TEST_P(StoreContract, a_renewed_lease_keeps_its_earlier_timer_until_that_has_fir
 }
 
 TEST_P(StoreContract, a_lease_timer_moves_when_something_is_due_earlier) {
-    Execution row = leased(store().next_eid(t0), route(), "one", t0 + 100);
+    Execution row = leased(next_eid(), route(), "one", t0 + 100);
     put(store(), changes(row), t0);
     row.attempt_deadline_at = t0 + 60;
     put(store(), changes(row), t0 + 10);
@@ -173,7 +173,7 @@ TEST_P(StoreContract, a_lease_timer_moves_when_something_is_due_earlier) {
 }
 
 TEST_P(StoreContract, a_new_lease_arms_a_new_timer) {
-    Execution row = leased(store().next_eid(t0), route(), "one", t0 + 100);
+    Execution row = leased(next_eid(), route(), "one", t0 + 100);
     put(store(), changes(row), t0);
     row.lease_epoch = 2;
     row.lease_expires_at = t0 + 300;
@@ -191,7 +191,7 @@ TEST_P(StoreContract, every_bucket_lists_what_stands_in_it) {
     for (std::size_t round = 0; round < 2; ++round) {
         for (std::size_t i = 0; i < enum_count<Bucket>; ++i) {
             const auto bucket = static_cast<Bucket>(i);
-            const Eid eid = store().next_eid(t0);
+            const Eid eid = next_eid();
             put(store(), changes(in_bucket(eid, where, bucket)));
             if (bucket != Bucket::none) {
                 expected.emplace_back(bucket, eid);
@@ -217,7 +217,7 @@ TEST_P(StoreContract, every_bucket_lists_what_stands_in_it) {
 
 TEST_P(StoreContract, an_execution_moves_from_bucket_to_bucket) {
     const RouteId where = route();
-    const Eid eid = store().next_eid(t0);
+    const Eid eid = next_eid();
     for (const Bucket bucket : {Bucket::delayed, Bucket::suspended, Bucket::none, Bucket::failed}) {
         put(store(), changes(in_bucket(eid, where, bucket)));
         std::vector<std::pair<Bucket, Eid>> expected;
@@ -232,7 +232,7 @@ TEST_P(StoreContract, an_execution_moves_from_bucket_to_bucket) {
 TEST_P(StoreContract, all_executions_are_scanned_in_pages) {
     const RouteId where = route();
     for (int i = 0; i < 5; ++i) {
-        put(store(), changes(waiting(store().next_eid(t0), where)));
+        put(store(), changes(waiting(next_eid(), where)));
     }
     const auto page = [&](Eid after, std::size_t limit) {
         return scan(store(), [&](Store& s) { return s.scan_all(after, limit); });
@@ -279,7 +279,7 @@ TEST_P(StoreContract, grants_past_their_time_are_swept_the_oldest_first) {
     const RouteId where = route();
     std::vector<Execution> rows;
     for (TimestampMs expires : {t0 + 3, t0 + 1, t0 + 2, t0 + 4}) {
-        rows.push_back(waiting(store().next_eid(t0), where));
+        rows.push_back(waiting(next_eid(), where));
         put(store(), changes(rows.back(), grant_of(rows.back().eid, expires)));
     }
     const auto sweep = [&](TimestampMs before, std::size_t limit) {
@@ -309,7 +309,7 @@ TEST_P(StoreContract, idempotency_entries_past_their_time_are_swept_the_oldest_f
 }
 
 TEST_P(StoreContract, upkeep_that_is_rolled_back_deleted_nothing) {
-    const Execution row = waiting(store().next_eid(t0), route());
+    const Execution row = waiting(next_eid(), route());
     put(store(), changes(row, grant_of(row.eid, t0), event_of(row, LeaseEventType::acquired),
                          idempotency_of("acme", "key", row.id, t0)));
     {
@@ -332,7 +332,7 @@ TEST_P(StoreContract, upkeep_that_is_rolled_back_deleted_nothing) {
 }
 
 TEST_P(StoreContract, old_events_are_trimmed_in_steps) {
-    const Execution row = waiting(store().next_eid(t0), route());
+    const Execution row = waiting(next_eid(), route());
     put(store(), changes(row));
     for (TimestampMs at = t0; at < t0 + 4; ++at) {
         put(store(), changes(event_of(row, LeaseEventType::acquired, at),
@@ -355,7 +355,7 @@ TEST_P(StoreContract, old_events_are_trimmed_in_steps) {
 
 TEST_P(StoreContract, numbers_are_never_used_again) {
     const RouteId where = route();
-    Execution row = waiting(store().next_eid(t0), where);
+    Execution row = waiting(next_eid(), where);
     put(store(), changes(row, event_of(row, LeaseEventType::acquired),
                          log_event_of(row, core::LogFamily::operator_)));
     put(store(), deletion(row.eid));
@@ -364,7 +364,7 @@ TEST_P(StoreContract, numbers_are_never_used_again) {
         reopen();
         EXPECT_EQ(store().routes().all().size(), 1U);
     }
-    EXPECT_EQ(store().next_eid(t0), 2);
+    EXPECT_EQ(next_eid(), 2);
     EXPECT_EQ(store().next_route_id(), where + 1);
     row = waiting(2, where);
     put(store(), changes(row, event_of(row, LeaseEventType::acquired)));
@@ -401,7 +401,7 @@ Traces traces_of(Store& store, Eid eid, RouteId route) {
 
 TEST_P(StoreContract, a_deleted_execution_takes_everything_with_it) {
     const RouteId where = route();
-    Execution row = ended(store().next_eid(t0), where, TerminalOutcome::failed, t0);
+    Execution row = ended(next_eid(), where, TerminalOutcome::failed, t0);
     row.has_tags = row.has_policy = row.has_idempotency_key = true;
     put(store(),
         changes(row, full_input(row.eid), full_attempt(row.eid, 0), full_attempt(row.eid, 1),
@@ -412,13 +412,13 @@ TEST_P(StoreContract, a_deleted_execution_takes_everything_with_it) {
     EXPECT_EQ(traces_of(store(), row.eid, where), Traces{});
     EXPECT_FALSE(find_idempotency(store(), {"acme", "key"}));
     // A successor under the same id finds no grant of the old one.
-    row.eid = store().next_eid(t0);
+    row.eid = next_eid();
     put(store(), changes(row, input_of(row.eid)));
     EXPECT_FALSE(find_grant(store(), row.id));
 }
 
 TEST_P(StoreContract, a_deleted_execution_leaves_a_key_that_another_has_taken) {
-    Execution row = ended(store().next_eid(t0), route(), TerminalOutcome::success, t0);
+    Execution row = ended(next_eid(), route(), TerminalOutcome::success, t0);
     row.has_idempotency_key = true;
     auto input = input_of(row.eid);
     input.idempotency_key = "a key that is longer than a short string";
@@ -432,7 +432,7 @@ TEST_P(StoreContract, what_is_not_deleted_stays) {
     const RouteId where = route();
     std::vector<Execution> rows;
     for (int i = 0; i < 3; ++i) {
-        Execution row = waiting(store().next_eid(t0), where);
+        Execution row = waiting(next_eid(), where);
         row.has_tags = true;
         rows.push_back(row);
         put(store(), changes(row, input_of(row.eid, {{"a", "b"}}), attempt_of(row.eid, 0),
@@ -453,12 +453,12 @@ TEST_P(StoreContract, what_is_not_deleted_stays) {
 // Retention and a create under the same id can meet in one batch.
 TEST_P(StoreContract, an_execution_deleted_and_created_again_in_one_batch_is_the_new_one) {
     const RouteId where = route();
-    Execution old = ended(store().next_eid(t0), where, TerminalOutcome::failed, t0);
+    Execution old = ended(next_eid(), where, TerminalOutcome::failed, t0);
     old.has_tags = old.has_idempotency_key = true;
     put(store(), changes(old, full_input(old.eid), full_attempt(old.eid, 0), full_grant(old.eid),
                          event_of(old, LeaseEventType::released),
                          idempotency_of("acme", "key", old.id, t0 + 9)));
-    Execution fresh = waiting(store().next_eid(t0), where);
+    Execution fresh = waiting(next_eid(), where);
     fresh.id = old.id;
     fresh.has_tags = true;
     const auto entry = idempotency_of("acme", "key", fresh.id, t0 + 99);
@@ -488,8 +488,8 @@ TEST_P(StoreContract, an_execution_deleted_and_created_again_in_one_batch_is_the
 // ----------------------------------------------------------------------------------- history
 
 TEST_P(StoreContract, history_is_a_chain_from_the_newest_without_renewals) {
-    Execution row = waiting(store().next_eid(t0), route());
-    Execution other = waiting(store().next_eid(t0), row.route);
+    Execution row = waiting(next_eid(), route());
+    Execution other = waiting(next_eid(), row.route);
     put(store(), changes(row, other));
     const auto note = [&](const Execution& e, LeaseEventType type) {
         put(store(), changes(*find_execution(store(), e.eid), event_of(e, type)));
@@ -523,7 +523,7 @@ TEST_P(StoreContract, history_is_a_chain_from_the_newest_without_renewals) {
 }
 
 TEST_P(StoreContract, an_event_joins_the_history_though_its_execution_did_not_change) {
-    const Execution row = waiting(store().next_eid(t0), route());
+    const Execution row = waiting(next_eid(), route());
     put(store(), changes(row, event_of(row, LeaseEventType::acquired)));
     Transaction transaction(store());
     ASSERT_TRUE(
@@ -537,7 +537,7 @@ TEST_P(StoreContract, an_event_joins_the_history_though_its_execution_did_not_ch
 }
 
 TEST_P(StoreContract, history_ends_where_events_were_trimmed) {
-    Execution row = waiting(store().next_eid(t0), route());
+    Execution row = waiting(next_eid(), route());
     put(store(), changes(row, event_of(row, LeaseEventType::acquired, t0)));
     put(store(), changes(*find_execution(store(), row.eid),
                          event_of(row, LeaseEventType::released, t0 + 10)));

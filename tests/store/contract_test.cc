@@ -30,7 +30,7 @@ TEST_P(StoreContract, an_empty_store_answers_with_nothing) {
 }
 
 TEST_P(StoreContract, a_full_execution_comes_back_as_it_was_put) {
-    const Execution row = full_execution(store().next_eid(t0), route());
+    const Execution row = full_execution(next_eid(), route());
     // Every column is set, but for the newest event: that is the store's own.
     Execution marked = row;
     marked.last_event_id = 1;
@@ -41,13 +41,13 @@ TEST_P(StoreContract, a_full_execution_comes_back_as_it_was_put) {
 }
 
 TEST_P(StoreContract, an_execution_with_nothing_optional_comes_back_as_it_was_put) {
-    const Execution row = waiting(store().next_eid(t0), route());
+    const Execution row = waiting(next_eid(), route());
     put(store(), changes(row));
     EXPECT_EQ(look(store(), [&](Reader& r) { return r.execution(row.id); }), row);
 }
 
 TEST_P(StoreContract, nil_identifiers_are_identifiers) {
-    Execution row = waiting(store().next_eid(t0), route());
+    Execution row = waiting(next_eid(), route());
     row.id = ExecutionId{};
     core::Attempt attempt = attempt_of(row.eid, 0);
     attempt.attempt_id = {};
@@ -64,9 +64,9 @@ TEST_P(StoreContract, nil_identifiers_are_identifiers) {
 
 TEST_P(StoreContract, inputs_come_back_as_they_were_put) {
     const RouteId where = route();
-    Execution with = waiting(store().next_eid(t0), where);
+    Execution with = waiting(next_eid(), where);
     with.has_tags = with.has_policy = with.has_idempotency_key = true;
-    const Execution without = waiting(store().next_eid(t0), where);
+    const Execution without = waiting(next_eid(), where);
     const auto full = full_input(with.eid);
     ASSERT_EQ(difference(full, core::ExecutionInput{}), all_columns<core::ExecutionInput>());
     const auto empty = input_of(without.eid);
@@ -76,7 +76,7 @@ TEST_P(StoreContract, inputs_come_back_as_they_were_put) {
 }
 
 TEST_P(StoreContract, attempts_come_back_as_they_were_put) {
-    const Execution row = waiting(store().next_eid(t0), route());
+    const Execution row = waiting(next_eid(), route());
     const auto full = full_attempt(row.eid, 1);
     ASSERT_EQ(difference(full, core::Attempt{}), all_columns<core::Attempt>());
     const auto empty = attempt_of(row.eid, 0);
@@ -88,7 +88,7 @@ TEST_P(StoreContract, attempts_come_back_as_they_were_put) {
 }
 
 TEST_P(StoreContract, a_put_of_an_attempt_replaces_all_of_it) {
-    const Execution row = waiting(store().next_eid(t0), route());
+    const Execution row = waiting(next_eid(), route());
     put(store(), changes(row, full_attempt(row.eid, 0)));
     put(store(), changes(attempt_of(row.eid, 0)));
     EXPECT_EQ(look(store(), [&](Reader& r) { return r.attempt(row.eid, 0); }),
@@ -96,7 +96,7 @@ TEST_P(StoreContract, a_put_of_an_attempt_replaces_all_of_it) {
 }
 
 TEST_P(StoreContract, grants_come_back_as_they_were_put_and_are_replaced_and_deleted) {
-    const Execution row = waiting(store().next_eid(t0), route());
+    const Execution row = waiting(next_eid(), route());
     const auto full = full_grant(row.eid);
     ASSERT_EQ(difference(full, core::GrantRow{}), all_columns<core::GrantRow>());
     put(store(), changes(row, full));
@@ -152,7 +152,9 @@ TEST_P(StoreContract, routes_are_not_known_after_a_rollback) {
     }
     EXPECT_EQ(store().routes().find(id), nullptr);
     EXPECT_TRUE(look(store(), [](Reader& r) { return r.routes(); }).empty());
-    EXPECT_EQ(route(), id);
+    if (!store().shared()) {
+        EXPECT_EQ(route(), id);
+    }
 }
 
 TEST_P(StoreContract, idempotency_entries_are_put_replaced_and_deleted) {
@@ -184,7 +186,7 @@ TEST_P(StoreContract, workers_are_put_replaced_and_deleted) {
 }
 
 TEST_P(StoreContract, events_come_back_as_they_were_put_with_their_numbers) {
-    const Execution row = waiting(store().next_eid(t0), route());
+    const Execution row = waiting(next_eid(), route());
     auto full = full_event(row.eid, row.route);
     auto empty = event_of(row, LeaseEventType::none);
     put(store(), changes(row, full, empty));
@@ -198,7 +200,7 @@ TEST_P(StoreContract, events_come_back_as_they_were_put_with_their_numbers) {
 }
 
 TEST_P(StoreContract, log_events_come_back_as_they_were_put_with_their_numbers) {
-    auto full = full_log_event(store().next_eid(t0));
+    auto full = full_log_event(next_eid());
     core::LogEvent empty;
     put(store(), changes(full, empty));
     full.event_id = 1;
@@ -209,7 +211,7 @@ TEST_P(StoreContract, log_events_come_back_as_they_were_put_with_their_numbers) 
 }
 
 TEST_P(StoreContract, both_kinds_of_events_share_one_numbering) {
-    const Execution row = waiting(store().next_eid(t0), route());
+    const Execution row = waiting(next_eid(), route());
     put(store(), changes(row, event_of(row, LeaseEventType::acquired),
                          log_event_of(row, core::LogFamily::operator_)));
     put(store(), changes(log_event_of(row, core::LogFamily::workers)));
@@ -229,7 +231,7 @@ TEST_P(StoreContract, payloads_and_results_are_bytes) {
     for (const std::string& bytes :
          {std::string(), std::string("\0", 1), std::string("a\0b", 3), std::string("\xff\xfe\x80"),
           all_bytes(), std::string(1 << 20, '\xee')}) {
-        const Execution row = waiting(store().next_eid(t0), where);
+        const Execution row = waiting(next_eid(), where);
         auto input = input_of(row.eid);
         input.payload = bytes;
         auto attempt = attempt_of(row.eid, 0);
@@ -241,7 +243,7 @@ TEST_P(StoreContract, payloads_and_results_are_bytes) {
 }
 
 TEST_P(StoreContract, an_empty_result_is_not_an_absent_one) {
-    const Execution row = waiting(store().next_eid(t0), route());
+    const Execution row = waiting(next_eid(), route());
     auto empty = attempt_of(row.eid, 0);
     empty.result = "";
     put(store(), changes(row, empty, attempt_of(row.eid, 1)));
@@ -254,7 +256,7 @@ TEST_P(StoreContract, an_empty_result_is_not_an_absent_one) {
 // Sets one column after the other to a value that is not the default, and back.
 TEST_P(StoreContract, every_column_of_an_execution_can_change_alone) {
     const RouteId where = route();
-    Execution row = waiting(store().next_eid(t0), where);
+    Execution row = waiting(next_eid(), where);
     put(store(), changes(row));
     const Execution full = full_execution(row.eid, route("other"));
     const Execution plain = row;
@@ -277,7 +279,7 @@ TEST_P(StoreContract, every_column_of_an_execution_can_change_alone) {
 }
 
 TEST_P(StoreContract, every_column_of_an_input_can_change_alone) {
-    const Execution row = waiting(store().next_eid(t0), route());
+    const Execution row = waiting(next_eid(), route());
     auto input = input_of(row.eid);
     put(store(), changes(row, input));
     const auto full = full_input(row.eid);
@@ -293,7 +295,7 @@ TEST_P(StoreContract, every_column_of_an_input_can_change_alone) {
 }
 
 TEST_P(StoreContract, a_row_put_twice_in_a_batch_is_the_later_one) {
-    Execution row = waiting(store().next_eid(t0), route());
+    Execution row = waiting(next_eid(), route());
     Transaction transaction(store());
     transaction.apply(changes(row));
     row.priority = 5;
@@ -307,7 +309,7 @@ TEST_P(StoreContract, a_row_put_twice_in_a_batch_is_the_later_one) {
 }
 
 TEST_P(StoreContract, the_tag_index_follows_the_tags) {
-    Execution row = waiting(store().next_eid(t0), route());
+    Execution row = waiting(next_eid(), route());
     row.has_tags = true;
     const auto with = [&](const std::string& key, const std::string& value) {
         return eids(look(store(), [&](Reader& r) { return r.newest_with_tag(key, value, 99, 9); }));
@@ -335,7 +337,7 @@ TEST_P(StoreContract, a_transaction_that_is_rolled_back_leaves_nothing) {
     const RouteId where = route();
     {
         Transaction transaction(store());
-        const Execution row = waiting(store().next_eid(t0), where);
+        const Execution row = waiting(next_eid(), where);
         transaction.apply(changes(row, input_of(row.eid), core::Lane{"x", LaneState::active, t0},
                                   worker_of("acme", "one"),
                                   event_of(row, LeaseEventType::acquired)));
@@ -347,42 +349,45 @@ TEST_P(StoreContract, a_transaction_that_is_rolled_back_leaves_nothing) {
 }
 
 TEST_P(StoreContract, a_rollback_gives_the_numbers_back) {
+    if (store().shared()) {
+        GTEST_SKIP() << "numbers that several processes draw are lost when they are not used";
+    }
     const RouteId where = route();
     Eid eid = 0;
     RouteId next_route = 0;
     {
         Transaction transaction(store());
-        eid = store().next_eid(t0);
-        EXPECT_EQ(store().next_eid(t0), eid + 1);
+        eid = next_eid();
+        EXPECT_EQ(next_eid(), eid + 1);
         next_route = store().next_route_id();
         EXPECT_EQ(next_route, where + 1);
     }
-    EXPECT_EQ(store().next_eid(t0), eid);
+    EXPECT_EQ(next_eid(), eid);
     EXPECT_EQ(store().next_route_id(), next_route);
 }
 
 TEST_P(StoreContract, a_rollback_without_a_transaction_does_nothing) {
-    const Execution row = waiting(store().next_eid(t0), route());
+    const Execution row = waiting(next_eid(), route());
     put(store(), changes(row));
     store().rollback();
     store().rollback();
-    EXPECT_EQ(store().next_eid(t0), row.eid + 1);
+    EXPECT_EQ(next_eid(), row.eid + 1);
     put(store(), changes(waiting(row.eid + 1, row.route)));
     EXPECT_EQ(look(store(), [](Reader& r) { return r.newest(99, 9); }).size(), 2U);
 }
 
 // The second execution has the id of the first: the commit fails after other rows were written.
 TEST_P(StoreContract, a_commit_that_fails_in_the_middle_leaves_nothing_and_the_store_works_on) {
-    const Execution first = waiting(store().next_eid(t0), route());
+    const Execution first = waiting(next_eid(), route());
     put(store(), changes(first, event_of(first, LeaseEventType::acquired)));
-    const Eid next = store().next_eid(t0);
+    const Eid next = next_eid();
     {
         Transaction transaction(store());
         core::Route new_route;
         new_route.id = store().next_route_id();
         new_route.key = {"new", "acme", "job", ""};
-        Execution innocent = waiting(store().next_eid(t0), new_route.id);
-        Execution second = waiting(store().next_eid(t0), new_route.id);
+        Execution innocent = waiting(next_eid(), new_route.id);
+        Execution second = waiting(next_eid(), new_route.id);
         second.id = first.id;
         transaction.apply(changes(new_route, innocent, input_of(innocent.eid, {{"a", "b"}}),
                                   core::Lane{"new", LaneState::paused, t0}));
@@ -390,7 +395,9 @@ TEST_P(StoreContract, a_commit_that_fails_in_the_middle_leaves_nothing_and_the_s
                                         worker_of("acme", "one"), grant_of(second.eid, t0)));
         const auto done = transaction.commit();
         ASSERT_FALSE(done);
-        EXPECT_EQ(done.error().code, ErrorCode::internal);
+        // Where others write too, they may have had the id first: then it is worth another try.
+        EXPECT_EQ(done.error().code,
+                  store().shared() ? ErrorCode::store_busy : ErrorCode::internal);
     }
     EXPECT_EQ(eids(look(store(), [](Reader& r) { return r.newest(99, 9); })),
               (std::vector<Eid>{first.eid}));
@@ -401,7 +408,9 @@ TEST_P(StoreContract, a_commit_that_fails_in_the_middle_leaves_nothing_and_the_s
     EXPECT_EQ(look(store(), [](Reader& r) { return r.events_after(0, 9); }).size(), 1U);
     EXPECT_EQ(look(store(), [](Reader& r) { return r.ready_after({}, 9); }).size(), 1U);
     EXPECT_EQ(store().routes().all().size(), 1U);
-    EXPECT_EQ(store().next_eid(t0), next + 1);
+    if (!store().shared()) {
+        EXPECT_EQ(next_eid(), next + 1);
+    }
 
     const Execution third = waiting(next, first.route);
     put(store(), changes(third, event_of(third, LeaseEventType::acquired)));
@@ -409,7 +418,7 @@ TEST_P(StoreContract, a_commit_that_fails_in_the_middle_leaves_nothing_and_the_s
 }
 
 TEST_P(StoreContract, nothing_of_an_open_transaction_can_be_read) {
-    const Execution row = waiting(store().next_eid(t0), route());
+    const Execution row = waiting(next_eid(), route());
     put(store(), changes(row, event_of(row, LeaseEventType::acquired)));
     std::size_t seen = 0;
     std::thread reader;
@@ -438,8 +447,8 @@ TEST_P(StoreContract, a_reader_sees_all_of_a_commit_or_nothing) {
         }
     });
     for (int i = 0; i < 50; ++i) {
-        const Eid eid = store().next_eid(t0);
-        put(store(), changes(waiting(eid, where), waiting(store().next_eid(t0), where)));
+        const Eid eid = next_eid();
+        put(store(), changes(waiting(eid, where), waiting(next_eid(), where)));
     }
     done = true;
     reader.join();
@@ -449,7 +458,7 @@ TEST_P(StoreContract, a_reader_sees_all_of_a_commit_or_nothing) {
 // ------------------------------------------------------------------------------------- loading
 
 TEST_P(StoreContract, load_gives_what_was_asked_for_and_absence_where_there_is_none) {
-    Execution row = waiting(store().next_eid(t0), route());
+    Execution row = waiting(next_eid(), route());
     row.has_policy = true;
     row.current_attempt_index = 1;
     put(store(), changes(row, input_of(row.eid), attempt_of(row.eid, 1), grant_of(row.eid, t0)));
@@ -481,7 +490,7 @@ TEST_P(StoreContract, load_gives_what_was_asked_for_and_absence_where_there_is_n
 }
 
 TEST_P(StoreContract, an_execution_that_was_just_minted_is_absent_without_a_look) {
-    const Execution row = waiting(store().next_eid(t0), route());
+    const Execution row = waiting(next_eid(), route());
     Transaction transaction(store());
     core::ReadSet set;
     set.need(row.id, core::InputNeed::always).fresh = true;
@@ -494,7 +503,7 @@ TEST_P(StoreContract, an_execution_that_was_just_minted_is_absent_without_a_look
 }
 
 TEST_P(StoreContract, a_leased_execution_loads_as_the_last_commit_left_it) {
-    Execution row = leased(store().next_eid(t0), route(), "one", t0 + 100);
+    Execution row = leased(next_eid(), route(), "one", t0 + 100);
     const auto loaded = [&] {
         Transaction transaction(store());
         core::ReadSet set;
@@ -538,7 +547,7 @@ TEST_P(StoreContract, a_leased_execution_loads_as_the_last_commit_left_it) {
 }
 
 TEST_P(StoreContract, a_running_attempt_has_no_row_to_load) {
-    const Execution row = leased(store().next_eid(t0), route(), "one", t0 + 1'000);
+    const Execution row = leased(next_eid(), route(), "one", t0 + 1'000);
     put(store(), changes(row, attempt_of(row.eid, 0)));
     Transaction transaction(store());
     ASSERT_TRUE(
@@ -547,7 +556,7 @@ TEST_P(StoreContract, a_running_attempt_has_no_row_to_load) {
 }
 
 TEST_P(StoreContract, load_by_number_skips_what_is_gone) {
-    const Execution row = waiting(store().next_eid(t0), route());
+    const Execution row = waiting(next_eid(), route());
     put(store(), changes(row, input_of(row.eid)));
     Transaction transaction(store());
     ASSERT_TRUE(store().load(std::vector<Eid>{777, row.eid}, core::InputNeed::always, false,
@@ -558,7 +567,7 @@ TEST_P(StoreContract, load_by_number_skips_what_is_gone) {
 }
 
 TEST_P(StoreContract, load_does_not_undo_what_the_batch_has_decided) {
-    Execution row = waiting(store().next_eid(t0), route());
+    Execution row = waiting(next_eid(), route());
     put(store(), changes(row, core::Lane{"x", LaneState::active, t0}));
     Transaction transaction(store());
     row.priority = 77;
@@ -580,12 +589,12 @@ TEST_P(StoreContract, leased_by_gives_the_leases_of_one_instance_in_one_namespac
     for (const auto& [where, instance] : std::vector<std::pair<RouteId, std::string>>{
              {ours, "one"}, {theirs, "one"}, {ours, "two"}, {ours, "one"}}) {
         // Leases that end in another order than the executions were made.
-        const Eid eid = store().next_eid(t0);
+        const Eid eid = next_eid();
         rows.push_back(leased(eid, where, instance, t0 + 100'000 - eid));
         rows.back().has_tags = true;
         put(store(), changes(rows.back(), input_of(eid, {{"a", "b"}})));
     }
-    Execution lost = in_bucket(store().next_eid(t0), ours, core::Bucket::reclaimable);
+    Execution lost = in_bucket(next_eid(), ours, core::Bucket::reclaimable);
     lost.worker_instance_id = "one";
     put(store(), changes(lost));
 

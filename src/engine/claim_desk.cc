@@ -9,8 +9,8 @@ namespace ff::engine {
 
 namespace {
 
-/// Reading ahead further than this gains nothing.
-constexpr std::size_t demand_counted_max = 256;
+/// More than this is not asked of the store at once.
+constexpr std::size_t demand_counted_max = 4096;
 /// A claim that has this much to carry takes no more executions, however many it asked for; a batch
 /// that has hands out no more, and the claims left over are served by the next.
 constexpr std::size_t claim_bytes_max = 8U << 20;

@@ -321,7 +321,7 @@ std::vector<ReadyIndex::Queue*> ReadyIndex::to_read(const LaneHeads& lane) {
 
 store::ReadyAsk ReadyIndex::ask_for(const std::vector<Queue*>& queues, std::size_t expected) const {
     store::ReadyAsk ask;
-    ask.limit = std::clamp<std::size_t>(expected, 1, prefix_max);
+    ask.limit = std::max<std::size_t>(expected, 1);
     const auto place = [](const Queue* queue) {
         using Place = std::pair<std::int32_t, core::Eid>;
         return queue->read_to ? std::optional<Place>({queue->read_to->rank, queue->read_to->eid})

@@ -67,8 +67,8 @@ class PostgresStore final : public Store {
                         DurationMs retention_default_ms) override;
     void rollback() override;
     Result<void> commit_upkeep() override;
-    /// A COMMIT that was answered is durable.
     Result<void> make_durable() override { return {}; }
+    [[nodiscard]] bool commits_are_durable() const override { return true; }
     void maintain() override {}
     Result<void> read(const std::function<Result<void>(Reader&)>& body) override;
     [[nodiscard]] std::uint64_t rows_written() const override { return rows_written_; }

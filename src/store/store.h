@@ -176,6 +176,8 @@ class Store : public core::RowNumbers {
 
     /// Waits until every commit made before this call is on disk. Called before anybody is told.
     virtual Result<void> make_durable() = 0;
+    /// Is that so already when commit() returns?
+    [[nodiscard]] virtual bool commits_are_durable() const { return false; }
     /// Housekeeping between batches (checkpoints). Writer thread.
     virtual void maintain() = 0;
 

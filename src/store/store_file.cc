@@ -140,6 +140,14 @@ FileStamp FileStamp::of(const std::string& path) {
             fs::exists(path + "-wal", ignored)};
 }
 
+Result<void> StoreFile::check_unchanged() const {
+    if (immutable && FileStamp::of(path) != stamp) {
+        return ff::fail(ErrorCode::store_busy,
+                        path + " was opened by another process meanwhile; run this again");
+    }
+    return {};
+}
+
 std::uint64_t StoreFile::bytes() const { return size_of(path); }
 std::uint64_t StoreFile::log_bytes() const { return size_of(path + "-wal"); }
 

@@ -36,6 +36,8 @@ struct StoreFile {
     bool immutable = false;
     FileStamp stamp;
 
+    /// A fault when it was opened as immutable and has changed since: what was seen is of no moment.
+    [[nodiscard]] Result<void> check_unchanged() const;
     [[nodiscard]] std::uint64_t bytes() const;
     [[nodiscard]] std::uint64_t log_bytes() const;
 };

@@ -101,8 +101,7 @@ std::string take_row_text(const json::Value& object, Row& row) {
     std::size_t i = 0;
     for_each_column<Row>([&](const auto& column) {
         using Value = std::remove_cvref_t<decltype(column.access(row))>;
-        const bool required =
-            i++ < Table<Row>::named_columns && !is_optional<Value>::value;
+        const bool required = i++ < Table<Row>::named_columns && !is_optional<Value>::value;
         const json::Value* member = object.find(column.name);
         const bool absent = member == nullptr || member->is_null();
         if (!fault.empty() || (absent && !required)) {

@@ -23,8 +23,8 @@ constexpr int busy_timeout_ms = 5'000;
 Result<void> next_page_on(StatementCache& statements, RowBatch& batch, std::size_t limit) {
     return std::visit(
         [&]<class Row>(std::vector<Row>& rows) -> Result<void> {
-            Statement& s = statements.get(rows.empty() ? first_page_text<Row>()
-                                                       : next_page_text<Row>());
+            Statement& s =
+                statements.get(rows.empty() ? first_page_text<Row>() : next_page_text<Row>());
             if (!rows.empty()) {
                 put_columns(s, rows.back(), key_mask<Row>());
             }
@@ -50,11 +50,10 @@ Result<StoreFacts> facts_of(SqliteDb& db) {
     FF_TRY(facts.partitions, partition_counts_of(db));
     FF_TRY(facts.eid_high,
            highest(db, "COALESCE((SELECT MAX(eid) FROM ff_exec_core), 0)", "eid_high"));
-    FF_TRY(facts.event_high,
-           highest(db,
-                   "COALESCE((SELECT MAX(event_id) FROM ff_exec_event), 0),"
-                   " COALESCE((SELECT MAX(event_id) FROM ff_log_event), 0)",
-                   "event_high"));
+    FF_TRY(facts.event_high, highest(db,
+                                     "COALESCE((SELECT MAX(event_id) FROM ff_exec_event), 0),"
+                                     " COALESCE((SELECT MAX(event_id) FROM ff_log_event), 0)",
+                                     "event_high"));
     return facts;
 }
 
@@ -151,9 +150,9 @@ Result<void> SqliteImport::check_empty() {
         const std::string name(table_name(batch));
         FF_TRY(const std::string found, db().scalar("SELECT 1 FROM " + name + " LIMIT 1"));
         if (!found.empty()) {
-            return std::unexpected(in_the_way(
-                file_.path, file_.path + " is not empty: there are rows in " + name +
-                                "; import into a new store"));
+            return std::unexpected(in_the_way(file_.path, file_.path +
+                                                              " is not empty: there are rows in " +
+                                                              name + "; import into a new store"));
         }
     }
     return {};
@@ -173,8 +172,9 @@ Result<void> SqliteImport::set_partitions(const PartitionCounts& counts) {
 
 Result<void> SqliteImport::begin(const StoreFacts& facts) {
     FF_TRY_VOID(check_empty());
-    FF_TRY_VOID(db().execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
-                             "PRAGMA cache_size = -65536"));
+    FF_TRY_VOID(
+        db().execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+                     "PRAGMA cache_size = -65536"));
     FF_TRY_VOID(migrate_sqlite(db()));
     FF_TRY_VOID(db().execute("BEGIN IMMEDIATE"));
     FF_TRY_VOID(set_partitions(facts.partitions));
@@ -234,6 +234,8 @@ Result<void> SqliteImport::commit(const StoreFacts& facts) {
     FF_TRY_VOID(put_meta("event_high", facts.event_high));
     FF_TRY_VOID(db().execute("COMMIT"));
     committed_ = true;
+    // As an engine would leave it. One that cannot says so when it opens the store.
+    [[maybe_unused]] auto logged = db().execute("PRAGMA journal_mode = WAL");
     return sync_folder_of(file_.path);
 }
 

@@ -123,12 +123,11 @@ Error cannot_read(const std::string& path, const Error& error,
     }
     const std::uint64_t bytes = size_of(path);
     const bool short_of_bytes = header && header->bytes > bytes && size_of(path + "-wal") == 0;
-    const std::string why = short_of_bytes ? "it has " + std::to_string(bytes) +
-                                                 " bytes and should have " +
-                                                 std::to_string(header->bytes)
-                                           : error.detail;
-    return damaged(ErrorCode::store_corrupt, path, "is damaged or cut short: " + why,
-                   error.detail);
+    const std::string why = short_of_bytes
+                                ? "it has " + std::to_string(bytes) + " bytes and should have " +
+                                      std::to_string(header->bytes)
+                                : error.detail;
+    return damaged(ErrorCode::store_corrupt, path, "is damaged or cut short: " + why, error.detail);
 }
 
 }  // namespace
@@ -181,11 +180,10 @@ Result<StoreFile> open_store_file(const std::string& text) {
     const std::optional<Header> header = owned ? std::nullopt : read_header(file.path);
     if (!owned && file.stamp.bytes == 0 && file.log_bytes() > 0) {
         // SQLite would remove the log, even for a reader.
-        return std::unexpected(
-            damaged(ErrorCode::store_corrupt, file.path,
-                    "is damaged or cut short: it is empty, with a log of " +
-                        std::to_string(file.log_bytes()) + " bytes beside it",
-                    "not asked, since it would remove the log"));
+        return std::unexpected(damaged(ErrorCode::store_corrupt, file.path,
+                                       "is damaged or cut short: it is empty, with a log of " +
+                                           std::to_string(file.log_bytes()) + " bytes beside it",
+                                       "not asked, since it would remove the log"));
     }
     // Of a file with a log SQLite wants the log and an index beside it, and a reader cannot remove
     // them again. Where there is no log and nobody has the store open, the file is all there is.
@@ -241,10 +239,10 @@ Result<void> check_known_schema(const StoreFile& file) {
     FF_TRY(const int version, schema_version_of(*file.db));
     const int known = migrations().back().version;
     if (version > known) {
-        return ff::fail(ErrorCode::schema_too_new,
-                        "the store has schema version " + std::to_string(version) +
-                            ", this program knows up to " + std::to_string(known) +
-                            "; use a newer ff");
+        return ff::fail(ErrorCode::schema_too_new, "the store has schema version " +
+                                                       std::to_string(version) +
+                                                       ", this program knows up to " +
+                                                       std::to_string(known) + "; use a newer ff");
     }
     if (version < known) {
         return ff::fail(ErrorCode::store_open_failed,
@@ -255,9 +253,9 @@ Result<void> check_known_schema(const StoreFile& file) {
     // The reader takes it for granted that its statements prepare.
     for (const std::string& text : sql::all_texts()) {
         if (auto statement = file.db->prepare(text); !statement) {
-            return ff::fail(ErrorCode::store_corrupt,
-                            file.path + " has a damaged schema (" +
-                                fault_text(statement.error(), *file.db) + "); see ff doctor");
+            return ff::fail(ErrorCode::store_corrupt, file.path + " has a damaged schema (" +
+                                                          fault_text(statement.error(), *file.db) +
+                                                          "); see ff doctor");
         }
     }
     return {};
@@ -265,8 +263,8 @@ Result<void> check_known_schema(const StoreFile& file) {
 
 Result<PartitionCounts> partition_counts_of(SqliteDb& db) {
     PartitionCounts counts;
-    for (auto [family, count] : {std::pair{"flow", &counts.flow}, {"budget", &counts.budget},
-                                 {"quota", &counts.quota}}) {
+    for (auto [family, count] :
+         {std::pair{"flow", &counts.flow}, {"budget", &counts.budget}, {"quota", &counts.quota}}) {
         FF_TRY(const std::string stored,
                db.scalar("SELECT count FROM ff_partition_config WHERE family = '" +
                          std::string(family) + "'"));

@@ -69,9 +69,8 @@ SideRows side_rows(const RowBatch& rows) {
 }
 
 Error refused_row(std::size_t index, std::string why) {
-    return {ErrorCode::corruption,
-            std::move(why),
-            {{std::string(row_field), std::to_string(index)}}};
+    return {
+        ErrorCode::corruption, std::move(why), {{std::string(row_field), std::to_string(index)}}};
 }
 
 std::optional<std::size_t> refused_row_of(const Error& error) {

@@ -40,12 +40,11 @@ namespace ff::store {
 
 /// Rows of one table. The alternatives are all tables there are, in the order of an export: a row
 /// comes after those it refers to.
-using RowBatch =
-    std::variant<std::vector<core::Route>, std::vector<core::Lane>, std::vector<core::Execution>,
-                 std::vector<core::ExecutionInput>, std::vector<core::Attempt>,
-                 std::vector<core::GrantRow>, std::vector<core::IdempotencyEntry>,
-                 std::vector<core::WorkerRow>, std::vector<core::ExecutionEvent>,
-                 std::vector<core::LogEvent>>;
+using RowBatch = std::variant<std::vector<core::Route>, std::vector<core::Lane>,
+                              std::vector<core::Execution>, std::vector<core::ExecutionInput>,
+                              std::vector<core::Attempt>, std::vector<core::GrantRow>,
+                              std::vector<core::IdempotencyEntry>, std::vector<core::WorkerRow>,
+                              std::vector<core::ExecutionEvent>, std::vector<core::LogEvent>>;
 inline constexpr std::size_t transfer_tables = std::variant_size_v<RowBatch>;
 
 /// A batch without rows of a table, by its place in the order.

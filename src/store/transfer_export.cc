@@ -47,8 +47,8 @@ std::string lines_of(const RowBatch& batch) {
 /// A row that does not read says which table it is in.
 Error in_table(std::string_view table, Error error) {
     if (error.code == ErrorCode::corruption) {
-        error.detail = std::string(table) + ": a row does not read: " + error.detail +
-                       "; see ff doctor";
+        error.detail =
+            std::string(table) + ": a row does not read: " + error.detail + "; see ff doctor";
     }
     return error;
 }

@@ -69,9 +69,8 @@ std::strong_ordering compare_keys(const Row& a, const Row& b) {
     std::size_t i = 0;
     for_each_column<Row>([&](const auto& column) {
         if (i++ < Table<Row>::key_columns && order == 0) {
-            if constexpr (std::three_way_comparable<
-                              std::remove_cvref_t<decltype(column.access(a))>,
-                              std::strong_ordering>) {
+            if constexpr (std::three_way_comparable<std::remove_cvref_t<decltype(column.access(a))>,
+                                                    std::strong_ordering>) {
                 order = column.access(a) <=> column.access(b);
             }
         }
@@ -150,9 +149,9 @@ class Importer {
         const json::Value* member = object.find(name);
         const auto number = member == nullptr ? std::nullopt : member->as_int64();
         if (!number || *number < low || *number > high) {
-            return at_line(lines_.number(), std::string("the header: ") + name +
-                                                (member == nullptr ? ": is missing"
-                                                                   : ": is not a possible number"));
+            return at_line(lines_.number(),
+                           std::string("the header: ") + name +
+                               (member == nullptr ? ": is missing" : ": is not a possible number"));
         }
         return *number;
     }
@@ -211,13 +210,11 @@ class Importer {
         auto taken = std::visit(
             [&]<class Row>(std::vector<Row>& rows) { return take_row(*row, rows); }, batch_);
         if (!taken) {
-            return at_line(lines_.number(),
-                           *table->if_string() + ": " + taken.error().detail);
+            return at_line(lines_.number(), *table->if_string() + ": " + taken.error().detail);
         }
         summary_.rows[batch_.index()] += 1;
         batch_bytes_ += lines_.text().size();
-        const bool full =
-            size_of(batch_) >= batch_rows_max || batch_bytes_ >= batch_bytes_max;
+        const bool full = size_of(batch_) >= batch_rows_max || batch_bytes_ >= batch_bytes_max;
         return full ? flush() : Result<void>();
     }
 
@@ -251,14 +248,14 @@ class Importer {
             return ff::fail(ErrorCode::corruption, fault);
         }
         auto& last = std::get<std::vector<Row>>(last_);
-        const auto order = last.empty() ? std::strong_ordering::greater
-                                        : compare_keys(row, last.front());
+        const auto order =
+            last.empty() ? std::strong_ordering::greater : compare_keys(row, last.front());
         if (order <= 0) {
-            return ff::fail(ErrorCode::corruption,
-                            key_text(row) + (order == 0 ? ": there are two such rows"
-                                                        : ": stands after " +
-                                                              key_text(last.front()) +
-                                                              "; rows must be in key order"));
+            return ff::fail(
+                ErrorCode::corruption,
+                key_text(row) + (order == 0 ? ": there are two such rows"
+                                            : ": stands after " + key_text(last.front()) +
+                                                  "; rows must be in key order"));
         }
         last.assign(1, key_of(row));
         if (const std::string fault = check(row); !fault.empty()) {
@@ -401,7 +398,8 @@ class Importer {
                 own.clear();
                 while (at < rows.size() && rows[at].eid == execution.eid) {
                     own.push_back(rows[at]);
-                    own.back().result = rows[at].result ? std::optional<std::string>("") : std::nullopt;
+                    own.back().result =
+                        rows[at].result ? std::optional<std::string>("") : std::nullopt;
                     if (++at == check_rows) {
                         FF_TRY_VOID(target_.next_page(attempts, check_rows));
                         at = 0;

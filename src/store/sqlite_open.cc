@@ -41,9 +41,9 @@ Error open_error(const std::string& path, SqliteDb& db, Error error) {
     }
 }
 
-/// Makes the file if it is missing and says whether it did; readable by its owner only, SQLite gives
-/// its log the same rights. An existing file is not opened here: closing it again would drop the locks of a
-/// connection this process may have on it.
+/// Makes the file if it is missing, and says whether it did; readable by its owner only, and SQLite
+/// gives its log the same rights. An existing file is not opened here: closing it again would drop
+/// the locks of a connection this process may have on it.
 Result<bool> create_private(const std::string& path) {
     namespace fs = std::filesystem;
     std::error_code ignored;

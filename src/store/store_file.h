@@ -36,14 +36,15 @@ struct StoreFile {
     bool immutable = false;
     FileStamp stamp;
 
-    /// A fault when it was opened as immutable and has changed since: what was seen is of no moment.
+    /// A fault when it was opened as immutable and has changed since: what was seen may be half
+    /// old, half new.
     [[nodiscard]] Result<void> check_unchanged() const;
     [[nodiscard]] std::uint64_t bytes() const;
     [[nodiscard]] std::uint64_t log_bytes() const;
 };
 
-/// `text` as for Engine::open; only files. Errors say what to do; see is_missing_file(). A file that
-/// is no database is `store_open_failed`, a broken one `store_corrupt`; see damage_of().
+/// `text` as for Engine::open; only files. Errors say what to do; see is_missing_file(). A file
+/// that is no database is `store_open_failed`, a broken one `store_corrupt`; see damage_of().
 Result<StoreFile> open_store_file(const std::string& text);
 
 /// What is wrong with the file itself, and what SQLite says about it.

@@ -26,10 +26,11 @@ struct BackupSummary {
     std::uint64_t executions = 0;
 };
 
-/// Copies a store's file, beside its owner if there is one, and places the copy when it has been
-/// checked and synced. On any fault there is no copy. The owner is not held up, but cannot reuse
-/// its log until the copy is made. Errors: is_in_the_way() for a target that exists, `store_in_use`
-/// for one that an engine has open, `store_corrupt` when the copy is not sound.
+/// Copies a store's file, of whatever schema version, beside its owner if there is one, and places
+/// the copy when it has been checked and synced. On any fault there is no copy. The owner is not
+/// held up, but cannot reuse its log until the copy is made. Errors: is_in_the_way() for a target
+/// that exists, `store_in_use` for one that an engine has open, `store_corrupt` when the copy is
+/// not sound.
 Result<BackupSummary> backup_sqlite(const Location& from, const std::string& to,
                                     const BackupOptions& options);
 

@@ -109,7 +109,7 @@ class SqliteImport final : public ImportTarget {
     }
 
   private:
-    SqliteDb& db() { return *file_.db; }
+    [[nodiscard]] SqliteDb& db() const { return *file_.db; }
     Result<void> check_empty();
     Result<void> set_partitions(const PartitionCounts& counts);
     Result<void> write_side_rows(const SideRows& rows);
@@ -242,7 +242,7 @@ Result<void> SqliteImport::commit(const StoreFacts& facts) {
 }  // namespace
 
 Result<std::unique_ptr<ExportSource>> open_sqlite_export(const Location& location) {
-    FF_TRY(StoreFile file, open_store_file("sqlite:" + location.target));
+    FF_TRY(StoreFile file, open_store_path(location.target));
     auto source = std::make_unique<SqliteExport>(std::move(file));
     FF_TRY_VOID(source->start());
     return source;

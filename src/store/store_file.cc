@@ -156,23 +156,25 @@ Result<StoreFile> open_store_file(const std::string& text) {
         return ff::fail(ErrorCode::invalid_config,
                         text + " is not a file; name a SQLite store's file");
     }
+    return open_store_path(location.target);
+}
+
+Result<StoreFile> open_store_path(const std::string& path) {
     std::error_code ignored;
     std::error_code failed;
-    if (!fs::exists(location.target, failed)) {
-        return std::unexpected(failed == std::errc::permission_denied
-                                   ? permission_denied(location.target)
-                                   : missing_file(location.target));
+    if (!fs::exists(path, failed)) {
+        return std::unexpected(failed == std::errc::permission_denied ? permission_denied(path)
+                                                                      : missing_file(path));
     }
-    if (fs::is_directory(location.target, ignored)) {
-        return ff::fail(ErrorCode::store_open_failed,
-                        location.target + " is a folder; name a store's file");
+    if (fs::is_directory(path, ignored)) {
+        return ff::fail(ErrorCode::store_open_failed, path + " is a folder; name a store's file");
     }
     StoreFile file;
-    file.path = canonical_path(location.target);
+    file.path = canonical_path(path);
     for (const char* part : {"", "-wal", "-shm"}) {
-        const std::string path = file.path + part;
-        if (eaccess(path.c_str(), R_OK) != 0 && errno == EACCES) {
-            return std::unexpected(permission_denied(path));
+        const std::string name = file.path + part;
+        if (eaccess(name.c_str(), R_OK) != 0 && errno == EACCES) {
+            return std::unexpected(permission_denied(name));
         }
     }
     file.stamp = FileStamp::of(file.path);

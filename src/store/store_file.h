@@ -46,6 +46,8 @@ struct StoreFile {
 /// `text` as for Engine::open; only files. Errors say what to do; see is_missing_file(). A file
 /// that is no database is `store_open_failed`, a broken one `store_corrupt`; see damage_of().
 Result<StoreFile> open_store_file(const std::string& text);
+/// The same for a file's path.
+Result<StoreFile> open_store_path(const std::string& path);
 
 /// What is wrong with the file itself, and what SQLite says about it.
 struct Damage {

@@ -4,6 +4,7 @@
 #include <istream>
 #include <limits>
 #include <set>
+#include <span>
 
 #include "base/json.h"
 #include "core/invariants.h"
@@ -337,12 +338,12 @@ class Importer {
         return "";
     }
 
-    std::string check_owner(Eid eid) {
+    [[nodiscard]] std::string check_owner(Eid eid) const {
         return std::ranges::binary_search(eids_, eid)
                    ? ""
                    : "eid: there is no execution " + std::to_string(eid);
     }
-    std::string check_event(std::int64_t id) {
+    [[nodiscard]] std::string check_event(std::int64_t id) const {
         return id >= 1 && id <= summary_.facts.event_high
                    ? ""
                    : "event_id: " + std::to_string(id) + " is not in 1 to " +
@@ -414,8 +415,8 @@ class Importer {
         return {};
     }
 
-    Result<void> check_execution(std::uint64_t line, const core::Execution& execution,
-                                 std::span<const core::Attempt> attempts) {
+    [[nodiscard]] Result<void> check_execution(std::uint64_t line, const core::Execution& execution,
+                                               std::span<const core::Attempt> attempts) const {
         std::string fault;
         if (execution.id.partition >= summary_.facts.partitions.flow) {
             fault = "partition: " + execution.id.to_string() + " lies beyond the flow partitions";

@@ -398,6 +398,16 @@ TEST_F(TransferCommands, ABackupSaysWhatItIsNotFor) {
     EXPECT_FALSE(fs::exists(copy_));
 }
 
+/// Before a newer program migrates a store is when people want a backup of it.
+TEST_F(TransferCommands, AStoreOfAnotherVersionIsBackedUp) {
+    tamper(path_,
+           "INSERT INTO ff_schema_migration (version, name, checksum) VALUES (99, 'x', 'y')");
+    EXPECT_EQ(run_ff({"backup", "--db", path_, "--to", copy_}).code, 0);
+    const Ran exported = run_ff({"export", "--db", path_});
+    EXPECT_EQ(exported.code, 1);
+    EXPECT_TRUE(contains(exported.err, "use a newer ff")) << exported.err;
+}
+
 TEST_F(TransferCommands, ADamagedStoreMakesNoBackup) {
     {
         std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);

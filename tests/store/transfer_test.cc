@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <set>
 #include <sstream>
 
 #include "base/json.h"
@@ -565,6 +566,31 @@ TEST_F(Transfer, stores_that_end_with_the_program_cannot_be_moved) {
         EXPECT_EQ(source.error().code, ErrorCode::invalid_config) << text;
         EXPECT_FALSE(open_import_target(*location)) << text;
     }
+}
+
+TEST_F(Transfer, every_table_is_exported_or_follows_from_the_rows) {
+    std::set<std::string> known{
+        "ff_ready",
+        "ff_timer",
+        "ff_listed",
+        "ff_exec_tag",  // derived
+        "ff_meta",
+        "ff_partition_config",
+        "ff_schema_migration"  // in the header
+    };
+    for (std::size_t table = 0; table < transfer_tables; ++table) {
+        known.emplace(table_name(empty_batch(table)));
+    }
+    const auto db = SqliteDb::open(":memory:", OpenMode::write, 0);
+    ASSERT_TRUE(db);
+    ASSERT_TRUE(migrate_sqlite(**db));
+    auto names = (*db)->prepare("SELECT name FROM sqlite_master WHERE type = 'table'");
+    ASSERT_TRUE(names);
+    std::set<std::string> tables;
+    while (names->step().value_or(false)) {
+        tables.emplace(names->bytes());
+    }
+    EXPECT_EQ(tables, known);
 }
 
 TEST_F(Transfer, a_row_that_does_not_read_is_named) {

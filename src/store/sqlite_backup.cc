@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int pages_a_step = 256;  // a mebibyte
-constexpr int busy_timeout_ms = 5'000;
+constexpr int copy_busy_timeout_ms = 5'000;
 constexpr const char* count_executions = "SELECT COUNT(*) FROM ff_exec_core";
 
 /// A log that lies where the copy would be belongs to another database: SQLite would take it for
@@ -98,7 +98,7 @@ Result<BackupSummary> backup_sqlite(const Location& from, const std::string& to,
     FF_TRY_VOID(source.db->execute("BEGIN"));
     FF_TRY(const std::string executions, source.db->scalar(count_executions));
     {
-        FF_TRY(auto db, SqliteDb::open(copy.path(), OpenMode::write, busy_timeout_ms));
+        FF_TRY(auto db, SqliteDb::open(copy.path(), OpenMode::write, copy_busy_timeout_ms));
         FF_TRY_VOID(copy_pages(*source.db, *db, options));
     }
     FF_TRY_VOID(source.db->execute("ROLLBACK"));

@@ -18,7 +18,7 @@ namespace ff::store {
 
 namespace {
 
-constexpr int busy_timeout_ms = 5'000;
+constexpr int import_busy_timeout_ms = 5'000;
 
 Result<void> next_page_on(StatementCache& statements, RowBatch& batch, std::size_t limit) {
     return std::visit(
@@ -249,7 +249,7 @@ Result<std::unique_ptr<ExportSource>> open_sqlite_export(const Location& locatio
 }
 
 Result<std::unique_ptr<ImportTarget>> open_sqlite_import(const Location& location) {
-    FF_TRY(OwnedFile file, OwnedFile::open(location, OpenMode::write, busy_timeout_ms));
+    FF_TRY(OwnedFile file, OwnedFile::open(location, OpenMode::write, import_busy_timeout_ms));
     return std::make_unique<SqliteImport>(std::move(file));
 }
 

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int busy_timeout_ms = 5'000;
+constexpr int look_busy_timeout_ms = 5'000;
 constexpr std::string_view missing_field = "missing_file";
 
 std::uint64_t size_of(const std::string& path) {
@@ -39,7 +39,7 @@ int as_int(const std::string& text) {
 
 /// Reads something, so that a file that is no database, or cannot be read, shows itself.
 Result<std::unique_ptr<SqliteDb>> open_and_try(const std::string& location) {
-    FF_TRY(auto db, SqliteDb::open(location, OpenMode::read_only, busy_timeout_ms));
+    FF_TRY(auto db, SqliteDb::open(location, OpenMode::read_only, look_busy_timeout_ms));
     FF_TRY_VOID(db->execute("PRAGMA query_only = ON; PRAGMA wal_autocheckpoint = 0"));
     if (auto tried = db->scalar("SELECT COUNT(*) FROM sqlite_master"); !tried) {
         return ff::fail(tried.error().code, fault_text(tried.error(), *db));

@@ -52,7 +52,7 @@ std::string_view table_name(const RowBatch& rows) {
         rows);
 }
 
-std::size_t size_of(const RowBatch& rows) {
+std::size_t row_count(const RowBatch& rows) {
     return std::visit([](const auto& list) { return list.size(); }, rows);
 }
 

@@ -49,9 +49,9 @@ inline constexpr std::size_t transfer_tables = std::variant_size_v<RowBatch>;
 
 /// A batch without rows of a table, by its place in the order.
 RowBatch empty_batch(std::size_t table);
-/// `ff_route`, ….
+/// `ff_route` and so on.
 std::string_view table_name(const RowBatch& rows);
-std::size_t size_of(const RowBatch& rows);
+std::size_t row_count(const RowBatch& rows);
 
 /// What a store is, beside its rows.
 struct StoreFacts {

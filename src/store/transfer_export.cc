@@ -69,11 +69,11 @@ Result<TransferSummary> export_store(ExportSource& source, const ExportOptions& 
                 return std::unexpected(in_table(name, std::move(read).error()));
             }
             FF_TRY_VOID(out(lines_of(page)));
-            summary.rows[table] += size_of(page);
+            summary.rows[table] += row_count(page);
             if (!options.progress(name, summary.rows[table])) {
                 return ff::fail(ErrorCode::shutting_down, "interrupted: the export is not whole");
             }
-        } while (size_of(page) == page_rows);
+        } while (row_count(page) == page_rows);
     }
     FF_TRY_VOID(source.finish());
     FF_TRY_VOID(out(end_line(summary)));

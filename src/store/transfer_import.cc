@@ -215,7 +215,7 @@ class Importer {
         }
         summary_.rows[batch_.index()] += 1;
         batch_bytes_ += lines_.text().size();
-        const bool full = size_of(batch_) >= batch_rows_max || batch_bytes_ >= batch_bytes_max;
+        const bool full = row_count(batch_) >= batch_rows_max || batch_bytes_ >= batch_bytes_max;
         return full ? flush() : Result<void>();
     }
 
@@ -283,7 +283,7 @@ class Importer {
     }
 
     Result<void> flush() {
-        if (size_of(batch_) > 0) {
+        if (row_count(batch_) > 0) {
             if (auto written = target_.write(batch_); !written) {
                 return std::unexpected(blame_line(std::move(written).error()));
             }

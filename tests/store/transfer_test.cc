@@ -288,7 +288,7 @@ TEST_F(Transfer, an_export_is_of_one_moment) {
     put(store, changes(waiting(store.next_eid(t0), 1), input_of(2)));
     RowBatch rows = std::vector<core::Execution>();
     ASSERT_TRUE((*source)->next_page(rows, 10));
-    EXPECT_EQ(size_of(rows), 1U);
+    EXPECT_EQ(row_count(rows), 1U);
     EXPECT_EQ((*source)->facts().eid_high, 1);
     EXPECT_TRUE((*source)->finish());
 }

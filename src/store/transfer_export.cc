@@ -7,7 +7,7 @@ namespace ff::store {
 
 namespace {
 
-constexpr std::size_t page_rows = 200;  // a payload is at most a mebibyte
+constexpr std::size_t page_rows = 64;  // a payload is at most a mebibyte
 
 std::string header_line(const StoreFacts& facts, TimestampMs now) {
     const PartitionCounts& counts = facts.partitions;

@@ -22,7 +22,7 @@ constexpr int format_known = 1;
 constexpr std::size_t batch_rows_max = 1'000;
 constexpr std::size_t batch_bytes_max = 8U << 20;
 constexpr std::size_t line_bytes_max = 64U << 20;
-constexpr std::size_t check_rows = 500;
+constexpr std::size_t check_rows = 64;  // a result is at most a mebibyte
 
 std::unexpected<Error> at_line(std::uint64_t line, const std::string& what,
                                ErrorCode code = ErrorCode::corruption) {
@@ -398,9 +398,7 @@ class Importer {
             for (const core::Execution& execution : page) {
                 own.clear();
                 while (at < rows.size() && rows[at].eid == execution.eid) {
-                    own.push_back(rows[at]);
-                    own.back().result =
-                        rows[at].result ? std::optional<std::string>("") : std::nullopt;
+                    own.push_back(std::move(rows[at]));  // its key stays, for the next page
                     if (++at == check_rows) {
                         FF_TRY_VOID(target_.next_page(attempts, check_rows));
                         at = 0;

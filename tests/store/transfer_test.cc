@@ -557,6 +557,92 @@ TEST_F(Transfer, a_killed_import_leaves_a_store_that_can_be_filled) {
     }
 }
 
+/// A target that only takes notes, and can refuse.
+class NotingTarget final : public ImportTarget {
+  public:
+    Result<void> begin(const StoreFacts& facts) override {
+        begun_with = facts;
+        return {};
+    }
+    Result<void> write(const RowBatch& rows) override {
+        if (table_name(rows) == refuse_table) {
+            return std::unexpected(refused_row(1, "not this one"));
+        }
+        if (table_name(rows) == fail_table) {
+            return ff::fail(ErrorCode::store_full, "the disk is full");
+        }
+        written.emplace_back(std::string(table_name(rows)), row_count(rows));
+        return {};
+    }
+    Result<void> commit(const StoreFacts& facts) override {
+        committed_with = facts;
+        return commit_outcome;
+    }
+    Result<void> next_page(RowBatch& rows, std::size_t) override {
+        rows = empty_batch(rows.index());
+        return {};
+    }
+
+    std::string refuse_table;
+    std::string fail_table;
+    Result<void> commit_outcome;
+    std::optional<StoreFacts> begun_with;
+    std::optional<StoreFacts> committed_with;
+    std::vector<std::pair<std::string, std::size_t>> written;
+};
+
+TEST_F(Transfer, a_target_gets_tables_in_order_and_in_bounded_batches) {
+    std::vector<std::string> lines = small();
+    NotingTarget target;
+    std::istringstream in(joined(lines));
+    ASSERT_TRUE(import_store(target, in, {}));
+    EXPECT_EQ(target.written,
+              (std::vector<std::pair<std::string, std::size_t>>{{"ff_route", 1},
+                                                                {"ff_lane_registry", 1},
+                                                                {"ff_exec_core", 2},
+                                                                {"ff_exec_input", 2},
+                                                                {"ff_exec_event", 2},
+                                                                {"ff_log_event", 1}}));
+    ASSERT_TRUE(target.begun_with && target.committed_with);
+    EXPECT_EQ(*target.begun_with, *target.committed_with);
+    EXPECT_EQ(target.begun_with->event_high, 3);
+    std::vector<std::string> lanes;
+    for (int i = 0; i < 2'500; ++i) {
+        lanes.push_back(R"({"table":"ff_lane_registry","row":{"lane_id":")" +
+                        std::to_string(10'000 + i) + R"("}})");
+    }
+    lines.erase(lines.begin() + 2);
+    lines.insert(lines.begin() + 2, lanes.begin(), lanes.end());
+    const std::string count = "\"ff_lane_registry\":1";
+    lines.back().replace(lines.back().find(count), count.size(), "\"ff_lane_registry\":2500");
+    NotingTarget many;
+    std::istringstream long_text(joined(lines));
+    ASSERT_TRUE(import_store(many, long_text, {}));
+    const std::vector<std::size_t> sizes{many.written[1].second, many.written[2].second,
+                                         many.written[3].second};
+    EXPECT_EQ(sizes, (std::vector<std::size_t>{1'000, 1'000, 500}));
+}
+
+TEST_F(Transfer, a_refused_row_gets_its_line_and_other_faults_get_none) {
+    const std::string text = joined(small());
+    const auto fault_of = [&](NotingTarget& target) {
+        std::istringstream in(text);
+        const auto done = import_store(target, in, {});
+        return done ? std::string() : done.error().detail;
+    };
+    NotingTarget refuses;
+    refuses.refuse_table = "ff_exec_input";
+    EXPECT_EQ(fault_of(refuses), "line 7: ff_exec_input: not this one");
+    EXPECT_FALSE(refuses.committed_with);
+    NotingTarget fails;
+    fails.fail_table = "ff_exec_input";
+    EXPECT_EQ(fault_of(fails), "the disk is full");
+    EXPECT_FALSE(fails.committed_with);
+    NotingTarget late;
+    late.commit_outcome = ff::fail(ErrorCode::store_io, "no");
+    EXPECT_EQ(fault_of(late), "no");
+}
+
 TEST_F(Transfer, stores_that_end_with_the_program_cannot_be_moved) {
     for (const char* text : {":memory:", "memory:", "file:x?mode=memory", "postgres://host/db"}) {
         const auto location = parse_location(text);

@@ -22,6 +22,7 @@
 #include "cli/inspect.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "cli/transfer.h"
 #include "store/sqlite_db.h"
 
 namespace ff::cli {
@@ -115,6 +116,13 @@ void add_db(CLI::App& app, std::string& db) {
     app.add_option("--db", db, "The store's file")->required()->type_name("FILE");
 }
 
+/// The same for commands that may go to any database.
+void add_store(CLI::App& app, std::string& db) {
+    app.add_option("--db", db, "The store: a file, or as for an engine")
+        ->required()
+        ->type_name("STORE");
+}
+
 CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help,
                       const std::string& examples) {
     CLI::App* command = parent.add_subcommand(name, help);
@@ -155,6 +163,58 @@ void add_doctor(CLI::App& app, Action& action) {
     doctor.add_flag("--quick", options->quick, "SQLite's quick check instead of the full one");
     add_output(doctor, options->output);
     doctor.callback([&action, options] { action = [options] { return run_doctor(*options); }; });
+}
+
+void add_export(CLI::App& app, Action& action) {
+    auto options = std::make_shared<ExportOptions>();
+    CLI::App& command = add_command(
+        app, "export", "Write everything in a store as JSON lines",
+        "  ff export --db app.db --out app.jsonl\n"
+        "  ff export --db app.db | gzip > app.jsonl.gz\n"
+        "  ff export --db old.db | ff import --db new.db -\n"
+        "The store may be in use: the export is of one moment. Its log grows meanwhile.");
+    add_store(command, options->db);
+    command.add_option("--out", options->out, "A file to make (default -, standard output)")
+        ->type_name("FILE");
+    command.add_flag("--force", options->force, "Replace the file if it exists");
+    add_output(command, options->output,
+               "The summary: for people (default) or for programs. Goes to standard error when the "
+               "export itself goes to standard output");
+    command.callback([&action, options] { action = [options] { return run_export(*options); }; });
+}
+
+void add_import(CLI::App& app, Action& action) {
+    auto options = std::make_shared<ImportOptions>();
+    CLI::App& command =
+        add_command(app, "import", "Fill an empty store with an export",
+                    "  ff import --db new.db app.jsonl\n"
+                    "  gunzip < app.jsonl.gz | ff import --db new.db -\n"
+                    "The store is made if it is missing, and must be empty and not in use. "
+                    "Everything is\nchecked first; a file that is not right changes nothing.");
+    add_store(command, options->db);
+    command.add_option("file", options->file, "The export; - is standard input")
+        ->required()
+        ->type_name("FILE");
+    command.add_flag("--unsound", options->unsound,
+                     "Take executions that break an invariant as they are");
+    add_output(command, options->output);
+    command.callback([&action, options] { action = [options] { return run_import(*options); }; });
+}
+
+void add_backup(CLI::App& app, Action& action) {
+    auto options = std::make_shared<BackupOptions>();
+    CLI::App& command = add_command(
+        app, "backup", "Copy a SQLite store while its engine runs",
+        "  ff backup --db app.db --to backups/app-monday.db\n"
+        "  ff backup --db app.db --to latest.db --force -o json\n"
+        "The copy is of one moment, is checked, and opens as a store. Of a PostgreSQL database "
+        "pg_dump\nmakes a backup, ff export a copy that any store can import.");
+    add_store(command, options->db);
+    command.add_option("--to", options->to, "The copy's file")->required()->type_name("FILE");
+    command.add_flag("--force", options->force, "Replace the file if it exists");
+    command.add_flag("--quick", options->quick, "SQLite's quick check instead of the full one");
+    add_output(command, options->output);
+    command.callback([&action, options] { action = [options] { return run_backup(*options); }; });
 }
 
 void add_bench(CLI::App& app, Action& action) {
@@ -390,12 +450,16 @@ ExitCode run_command_line(int argc, const char* const* argv) {
         "  ff demo                               # see it work\n"
         "  ff inspect --db app.db ls             # what is in a store\n"
         "  ff doctor --db app.db                 # is it sound\n"
+        "  ff backup --db app.db --to copy.db    # a copy while it runs\n"
         "  ff bench                              # how fast is it here\n"
         "  ff help inspect ls                    # the help of a command\n"
         "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict.");
     add_demo(app, action);
     add_doctor(app, action);
     add_inspect(app, action);
+    add_backup(app, action);
+    add_export(app, action);
+    add_import(app, action);
     add_bench(app, action);
     return after_output(parse_and_run(app, words_of(argc, argv), action));
 }

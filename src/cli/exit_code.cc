@@ -6,20 +6,16 @@
 #include <string>
 
 #include "cli/text.h"
+#include "store/placed_file.h"
+#include "store/store_file.h"
 
 namespace ff::cli {
 
-namespace {
-
-constexpr std::string_view missing_field = "missing_file";
-
-}  // namespace
-
 ExitCode exit_code_of(const Error& error) {
-    if (!error.field(missing_field).empty()) {
+    if (store::is_missing_file(error)) {
         return ExitCode::not_found;
     }
-    if (error.code == ErrorCode::store_in_use) {
+    if (error.code == ErrorCode::store_in_use || store::is_in_the_way(error)) {
         return ExitCode::conflict;
     }
     if (error.code == ErrorCode::invalid_config) {
@@ -45,12 +41,6 @@ ExitCode complain(const Error& error) {
     // The code is for programs; people get the sentence, when there is one.
     complain(error.detail.empty() ? error.message() : error.detail);
     return exit_code_of(error);
-}
-
-Error missing_file(std::string_view path) {
-    return {ErrorCode::store_open_failed,
-            fmt::format("there is no file {}", path),
-            {{std::string(missing_field), std::string(path)}}};
 }
 
 }  // namespace ff::cli

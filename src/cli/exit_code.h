@@ -18,7 +18,4 @@ void complain(std::string_view what);
 /// The same for an error; answers its exit code.
 ExitCode complain(const Error& error);
 
-/// The error of a file that is not there; its exit code is `not_found`.
-Error missing_file(std::string_view path);
-
 }  // namespace ff::cli

@@ -1,242 +1,18 @@
 #include "cli/read_only_store.h"
 
 #include <fmt/core.h>
-#include <sqlite3.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <charconv>
-#include <filesystem>
-#include <fstream>
-#include <string_view>
-#include <system_error>
 
 #include "base/check.h"
-#include "cli/exit_code.h"
-#include "cli/text.h"
-#include "store/catalogue.h"
-#include "store/file_lock.h"
-#include "store/location.h"
-#include "store/schema.h"
 
 namespace ff::cli {
 
-namespace fs = std::filesystem;
-using store::OpenMode;
-using store::SqliteDb;
-
 namespace {
-
-constexpr int busy_timeout_ms = 5'000;
-
-std::uint64_t size_of(const std::string& path) {
-    std::error_code failed;
-    const auto size = fs::file_size(path, failed);
-    return failed ? 0 : size;
-}
 
 std::unexpected<Error> refuse() {
     return ff::fail(ErrorCode::internal, "this store was opened to read only");
 }
 
-int as_int(const std::string& text) {
-    int value = 0;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
-}
-
-/// Reads something, so that a file that is no database, or cannot be read, shows itself.
-Result<std::unique_ptr<SqliteDb>> open_and_try(const std::string& location) {
-    FF_TRY(auto db, SqliteDb::open(location, OpenMode::read_only, busy_timeout_ms));
-    FF_TRY_VOID(db->execute("PRAGMA query_only = ON; PRAGMA wal_autocheckpoint = 0"));
-    if (auto tried = db->scalar("SELECT COUNT(*) FROM sqlite_master"); !tried) {
-        return ff::fail(tried.error().code, fault_text(tried.error(), *db));
-    }
-    return db;
-}
-
-/// The parts of a database's header that matter here (SQLite's file format, section 1.3).
-struct Header {
-    bool uses_log = false;
-    std::uint64_t bytes = 0;  ///< how long the file should be; 0: it does not say
-};
-
-/// Nothing when the file is no database or is shorter than a header. Not for a file that this
-/// process has open in SQLite: closing it here would drop SQLite's locks.
-std::optional<Header> read_header(const std::string& path) {
-    std::error_code ignored;
-    if (!fs::is_regular_file(path, ignored)) {
-        return std::nullopt;  // a pipe would keep us waiting
-    }
-    std::array<char, 100> bytes{};
-    std::ifstream in(path, std::ios::binary);
-    if (!in.read(bytes.data(), bytes.size()) ||
-        !std::string_view(bytes.data(), bytes.size()).starts_with("SQLite format 3")) {
-        return std::nullopt;
-    }
-    const auto number = [&](std::size_t at, std::size_t size) {
-        std::uint64_t value = 0;
-        for (std::size_t i = at; i < at + size; ++i) {
-            value = value << 8U | static_cast<unsigned char>(bytes[i]);
-        }
-        return value;
-    };
-    Header header;
-    header.uses_log = number(19, 1) == 2;
-    const std::uint64_t page_bytes = number(16, 2) == 1 ? 65'536 : number(16, 2);
-    const bool knows_pages = number(24, 4) == number(92, 4);
-    header.bytes = knows_pages ? number(28, 4) * page_bytes : 0;
-    return header;
-}
-
-std::string immutable_uri(const std::string& path) {
-    std::string out = "file:";
-    for (char c : path) {
-        if (c == '?' || c == '#' || c == '%') {
-            out += fmt::format("%{:02x}", static_cast<unsigned char>(c));
-        } else {
-            out += c;
-        }
-    }
-    return out + "?immutable=1";
-}
-
-Error permission_denied(const std::string& path) {
-    return {
-        ErrorCode::store_open_failed, fmt::format("cannot read {}: permission denied", path), {}};
-}
-
-constexpr std::string_view damage_field = "damage";
-constexpr std::string_view damaged_path_field = "damaged_path";
-constexpr std::string_view sqlite_field = "sqlite";
-
-Error damaged(ErrorCode code, const std::string& path, const std::string& what,
-              const std::string& sqlite) {
-    return {code,
-            fmt::format("{} {}", path, what),
-            {{std::string(damage_field), "the file " + what},
-             {std::string(damaged_path_field), path},
-             {std::string(sqlite_field), sqlite}}};
-}
-
-Error cannot_read(const std::string& path, const Error& error,
-                  const std::optional<Header>& header) {
-    if (error.code != ErrorCode::store_corrupt) {
-        return {error.code, fmt::format("cannot read {}: {}", path, error.detail), {}};
-    }
-    if (error.detail.find("not a database") != std::string::npos) {
-        return damaged(ErrorCode::store_open_failed, path, "is not a SQLite database",
-                       error.detail);
-    }
-    const std::uint64_t bytes = size_of(path);
-    const bool short_of_bytes = header && header->bytes > bytes && size_of(path + "-wal") == 0;
-    return damaged(
-        ErrorCode::store_corrupt, path,
-        fmt::format("is damaged or cut short: {}",
-                    short_of_bytes ? fmt::format("it has {} bytes and should have {}",
-                                                 with_commas(bytes), with_commas(header->bytes))
-                                   : error.detail),
-        error.detail);
-}
-
 }  // namespace
-
-FileStamp FileStamp::of(const std::string& path) {
-    std::error_code ignored;
-    const auto written_at = fs::last_write_time(path, ignored).time_since_epoch().count();
-    return {size_of(path), static_cast<std::int64_t>(written_at),
-            fs::exists(path + "-wal", ignored)};
-}
-
-std::uint64_t StoreFile::bytes() const { return size_of(path); }
-std::uint64_t StoreFile::log_bytes() const { return size_of(path + "-wal"); }
-
-Result<StoreFile> open_store_file(const std::string& text) {
-    FF_TRY(const store::Location location, store::parse_location(text));
-    if (location.form != store::Location::Form::sqlite_file) {
-        return ff::fail(ErrorCode::invalid_config,
-                        fmt::format("{} is not a file; name a SQLite store's file", text));
-    }
-    std::error_code ignored;
-    std::error_code failed;
-    if (!fs::exists(location.target, failed)) {
-        return std::unexpected(failed == std::errc::permission_denied
-                                   ? permission_denied(location.target)
-                                   : missing_file(location.target));
-    }
-    if (fs::is_directory(location.target, ignored)) {
-        return ff::fail(ErrorCode::store_open_failed,
-                        fmt::format("{} is a folder; name a store's file", location.target));
-    }
-    StoreFile file;
-    file.path = store::canonical_path(location.target);
-    for (const char* part : {"", "-wal", "-shm"}) {
-        const std::string path = file.path + part;
-        if (eaccess(path.c_str(), R_OK) != 0 && errno == EACCES) {
-            return std::unexpected(permission_denied(path));
-        }
-    }
-    file.stamp = FileStamp::of(file.path);
-    const bool owned = !store::FileLock::owner_of(file.path).empty();
-    const std::optional<Header> header = owned ? std::nullopt : read_header(file.path);
-    if (!owned && file.stamp.bytes == 0 && file.log_bytes() > 0) {
-        // SQLite would remove the log, even for a reader.
-        return std::unexpected(
-            damaged(ErrorCode::store_corrupt, file.path,
-                    fmt::format("is damaged or cut short: it is empty, with a log of {} beside it",
-                                bytes_text(file.log_bytes())),
-                    "not asked, since it would remove the log"));
-    }
-    // Of a file with a log SQLite wants the log and an index beside it, and a reader cannot remove
-    // them again. Where there is no log and nobody has the store open, the file is all there is.
-    file.immutable = header && header->uses_log && !file.stamp.has_log;
-    auto db = open_and_try(file.immutable ? immutable_uri(file.path) : file.path);
-    if (!db && db.error().code == ErrorCode::store_io && !owned && file.log_bytes() == 0) {
-        // An empty log on a medium that cannot be written.
-        file.immutable = true;
-        db = open_and_try(immutable_uri(file.path));
-    }
-    if (!db) {
-        return std::unexpected(cannot_read(file.path, db.error(), header));
-    }
-    file.db = std::move(*db);
-    return file;
-}
-
-std::optional<Damage> damage_of(const Error& error) {
-    const std::string what(error.field(damage_field));
-    if (what.empty()) {
-        return std::nullopt;
-    }
-    return Damage{std::string(error.field(damaged_path_field)), what,
-                  std::string(error.field(sqlite_field))};
-}
-
-std::string fault_text(const Error& error, const SqliteDb& db) {
-    switch (error.code) {
-        case ErrorCode::store_busy:
-        case ErrorCode::store_io:
-        case ErrorCode::store_corrupt:
-        case ErrorCode::internal: {
-            const int code = sqlite3_errcode(db.handle());
-            return code == SQLITE_OK ? error.detail : sqlite3_errmsg(db.handle());
-        }
-        default: return error.detail;
-    }
-}
-
-Result<int> schema_version(SqliteDb& db) {
-    FF_TRY(const std::string exists,
-           db.scalar("SELECT 1 FROM sqlite_master WHERE name = 'ff_schema_migration'"));
-    if (exists.empty()) {
-        return ff::fail(ErrorCode::store_open_failed,
-                        "the database is not a FlowFabric store: it has no schema table");
-    }
-    FF_TRY(const std::string version,
-           db.scalar("SELECT COALESCE(MAX(version), 0) FROM ff_schema_migration"));
-    return as_int(version);
-}
 
 ReadOnlyStore::ReadOnlyStore(StoreFile file) : file_(std::move(file)), reader_(*file_.db) {
     info_.family = "sqlite";
@@ -246,33 +22,9 @@ ReadOnlyStore::ReadOnlyStore(StoreFile file) : file_(std::move(file)), reader_(*
 }
 
 Result<std::unique_ptr<ReadOnlyStore>> ReadOnlyStore::open(StoreFile file) {
-    FF_TRY(const int version, schema_version(*file.db));
-    const int known = store::migrations().back().version;
-    if (version > known) {
-        return ff::fail(ErrorCode::schema_too_new,
-                        fmt::format("the store has schema version {}, this program knows up to {}; "
-                                    "use a newer ff",
-                                    version, known));
-    }
-    if (version < known) {
-        return ff::fail(ErrorCode::store_open_failed,
-                        fmt::format("the store has schema version {}, this program reads {}; let "
-                                    "an engine of this version open it once",
-                                    version, known));
-    }
-    // The reader takes it for granted that its statements prepare.
-    for (const std::string& text : store::sql::all_texts()) {
-        if (auto statement = file.db->prepare(text); !statement) {
-            return ff::fail(ErrorCode::store_corrupt,
-                            fmt::format("{} has a damaged schema ({}); see ff doctor", file.path,
-                                        fault_text(statement.error(), *file.db)));
-        }
-    }
+    FF_TRY_VOID(store::check_known_schema(file));
     std::unique_ptr<ReadOnlyStore> opened(new ReadOnlyStore(std::move(file)));
-    FF_TRY(const std::string partitions,
-           opened->db().scalar("SELECT count FROM ff_partition_config WHERE family = 'flow'"));
-    opened->info_.partitions.flow =
-        static_cast<std::uint16_t>(partitions.empty() ? 1 : as_int(partitions));
+    FF_TRY(opened->info_.partitions, store::partition_counts_of(opened->db()));
     return opened;
 }
 

@@ -13,51 +13,16 @@
 #include "store/sqlite_db.h"
 #include "store/sqlite_reader.h"
 #include "store/store.h"
+#include "store/store_file.h"
 
 namespace ff::cli {
 
-/// What changes when somebody writes to a store.
-struct FileStamp {
-    std::uint64_t bytes = 0;
-    std::int64_t written_at = 0;
-    bool has_log = false;
-
-    static FileStamp of(const std::string& path);
-    bool operator==(const FileStamp&) const = default;
-};
-
-/// A SQLite database opened read-only, of whatever program and schema.
-struct StoreFile {
-    std::string path;  ///< canonical
-    std::unique_ptr<store::SqliteDb> db;
-    /// Nobody had it open, so it was opened as a file that does not change: nothing is locked and
-    /// nothing is left beside it. What is seen counts only while `stamp` is still right.
-    bool immutable = false;
-    FileStamp stamp;
-
-    [[nodiscard]] std::uint64_t bytes() const;
-    [[nodiscard]] std::uint64_t log_bytes() const;
-};
-
-/// `text` as for Engine::open; only files. Errors say what to do; see missing_file(). A file that
-/// is no database is `store_open_failed`, a broken one `store_corrupt`; see damage_of().
-Result<StoreFile> open_store_file(const std::string& text);
-
-/// What is wrong with the file itself, and what SQLite says about it.
-struct Damage {
-    std::string path;
-    std::string what;  ///< `the file is damaged or cut short: …`
-    std::string sqlite;
-};
-/// Set when open_store_file() refused the file because of what is in it.
-std::optional<Damage> damage_of(const Error& error);
-
-/// The error in SQLite's words and without the statement, which says nothing to people. To be
-/// called before `db` is used again.
-std::string fault_text(const Error& error, const store::SqliteDb& db);
-
-/// The schema version of a FlowFabric store, or `store_open_failed` when it is something else.
-Result<int> schema_version(store::SqliteDb& db);
+using store::Damage;
+using store::damage_of;
+using store::fault_text;
+using store::FileStamp;
+using store::open_store_file;
+using store::StoreFile;
 
 /// How many executions of a lane are in a state.
 struct StateCount {

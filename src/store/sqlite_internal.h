@@ -7,6 +7,18 @@
 
 namespace ff::store {
 
+/// A store's file that this process owns and may write to.
+struct OwnedFile {
+    std::string path;  ///< canonical
+    bool created = false;
+    std::unique_ptr<FileLock> lock;
+    std::unique_ptr<SqliteDb> db;
+
+    /// Makes the file if it is missing. Changes nothing in one that is there, and refuses one that
+    /// is no store or is of a newer schema.
+    static Result<OwnedFile> open(const Location& location, OpenMode mode, int busy_timeout_ms);
+};
+
 /// The writer's prepared statements. Made once; each is used by one step of one batch at a time.
 struct SqliteStore::Hot {
     explicit Hot(SqliteDb& db)

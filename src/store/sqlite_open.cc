@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "store/placed_file.h"
 #include "store/schema.h"
 #include "store/sqlite_internal.h"
 #include "store/migrate.h"
@@ -40,10 +41,10 @@ Error open_error(const std::string& path, SqliteDb& db, Error error) {
     }
 }
 
-/// Makes the file if it is missing, readable by its owner only; SQLite gives its log the same
-/// rights. An existing file is not opened here: closing it again would drop the locks of a
-/// connection this process may have on it.
-Result<void> create_private(const std::string& path) {
+/// Makes the file if it is missing, and says whether it did; readable by its owner only, and SQLite
+/// gives its log the same rights. An existing file is not opened here: closing it again would drop
+/// the locks of a connection this process may have on it.
+Result<bool> create_private(const std::string& path) {
     namespace fs = std::filesystem;
     std::error_code ignored;
     const fs::path folder = fs::absolute(path, ignored).parent_path();
@@ -57,7 +58,8 @@ Result<void> create_private(const std::string& path) {
             path + " is a folder; name a file in it, for example " + path + "/flowfabric.db");
     }
     bool usable = access(path.c_str(), R_OK | W_OK) == 0;
-    if (!usable && errno == ENOENT) {
+    const bool missing = !usable && errno == ENOENT;
+    if (missing) {
         const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         usable = fd >= 0;
         if (usable) {
@@ -69,23 +71,7 @@ Result<void> create_private(const std::string& path) {
                         "cannot open " + path + ": " + std::strerror(errno) +
                             "; check the rights of the file and its folder");
     }
-    return {};
-}
-
-/// Makes the names of new files in a folder survive a power cut.
-Result<void> sync_folder_of(const std::string& path) {
-    const std::string folder = std::filesystem::path(path).parent_path().string();
-    const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool synced = fd >= 0 && fsync(fd) == 0;
-    const int fault = errno;
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (!synced) {
-        return ff::fail(ErrorCode::store_open_failed,
-                        "cannot sync the folder " + folder + ": " + std::strerror(fault));
-    }
-    return {};
+    return missing;
 }
 
 }  // namespace
@@ -128,20 +114,30 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const Location& location,
     return store;
 }
 
-Result<void> SqliteStore::open_file(const Location& location, const EngineOptions& options) {
-    FF_TRY_VOID(create_private(location.target));
+Result<OwnedFile> OwnedFile::open(const Location& location, OpenMode mode, int busy_timeout_ms) {
+    OwnedFile file;
+    FF_TRY(file.created, create_private(location.target));
     // The file's one name, as SQLite has it too: a link to a store is that store, with its lock.
-    path_ = canonical_path(location.target);
-    FF_TRY(lock_, FileLock::take(path_));
-    auto db = SqliteDb::open(path_, OpenMode::write_at_once, options.busy_timeout_ms);
+    file.path = canonical_path(location.target);
+    FF_TRY(file.lock, FileLock::take(file.path));
+    auto db = SqliteDb::open(file.path, mode, busy_timeout_ms);
     if (!db) {
         return ff::fail(ErrorCode::store_open_failed, std::move(db).error().detail);
     }
-    db_ = std::move(*db);
+    file.db = std::move(*db);
     // Before anything is changed: the file may be somebody else's.
-    if (auto known = check_schema(*db_); !known) {
-        return std::unexpected(open_error(path_, *db_, std::move(known).error()));
+    if (auto known = check_schema(*file.db); !known) {
+        return std::unexpected(open_error(file.path, *file.db, std::move(known).error()));
     }
+    return file;
+}
+
+Result<void> SqliteStore::open_file(const Location& location, const EngineOptions& options) {
+    FF_TRY(OwnedFile file,
+           OwnedFile::open(location, OpenMode::write_at_once, options.busy_timeout_ms));
+    path_ = std::move(file.path);
+    lock_ = std::move(file.lock);
+    db_ = std::move(file.db);
     const bool full = options.synchronous == EngineOptions::Synchronous::full;
     // Automatic checkpoints are off: maintain() makes them between batches, on this connection.
     // The log file is kept at its size: overwriting costs a third less per sync than extending.

@@ -394,6 +394,38 @@ std::string key_condition(int first) {
     return out;
 }
 
+/// `a, b` of the key.
+template <class Row>
+std::string key_list() {
+    std::string out;
+    std::size_t i = 0;
+    for_each_column<Row>([&](const auto& column) {
+        if (i++ < Table<Row>::key_columns) {
+            out += (out.empty() ? "" : ", ") + std::string(column.name);
+        }
+    });
+    return out;
+}
+
+/// The first page of a table in key order; `LIMIT` is $1.
+template <class Row>
+std::string first_page_text() {
+    return "SELECT " + column_list<Row>() + " FROM " + Table<Row>::name + " ORDER BY " +
+           key_list<Row>() + " LIMIT $1";
+}
+
+/// The page after a key: its columns are $1…, `LIMIT` comes last.
+template <class Row>
+std::string next_page_text() {
+    std::string values;
+    for (std::size_t i = 1; i <= Table<Row>::key_columns; ++i) {
+        values += (values.empty() ? "$" : ", $") + std::to_string(i);
+    }
+    return "SELECT " + column_list<Row>() + " FROM " + Table<Row>::name + " WHERE (" +
+           key_list<Row>() + ") > (" + values + ") ORDER BY " + key_list<Row>() + " LIMIT $" +
+           std::to_string(Table<Row>::key_columns + 1);
+}
+
 /// `UPDATE t SET masked columns WHERE key`; the key's parameters come last.
 template <class Row>
 std::string update_text(ColumnMask mask) {

@@ -64,6 +64,15 @@ TEST(Tables, texts_are_made_from_the_columns) {
     EXPECT_EQ(key_condition<core::Attempt>(4), "eid = $4 AND attempt_index = $5");
     EXPECT_EQ(delete_text<core::Attempt>(),
               "DELETE FROM ff_attempt WHERE eid = $1 AND attempt_index = $2");
+    EXPECT_EQ(first_page_text<Lane>(),
+              "SELECT lane_id, lane_state, registered_at FROM ff_lane_registry"
+              " ORDER BY lane_id LIMIT $1");
+    EXPECT_EQ(next_page_text<Lane>(),
+              "SELECT lane_id, lane_state, registered_at FROM ff_lane_registry"
+              " WHERE (lane_id) > ($1) ORDER BY lane_id LIMIT $2");
+    EXPECT_TRUE(next_page_text<core::Attempt>().ends_with(
+        " FROM ff_attempt WHERE (eid, attempt_index) > ($1, $2) ORDER BY eid, attempt_index"
+        " LIMIT $3"));
 }
 
 /// A database with the schema of this program and nothing in it.
@@ -115,6 +124,8 @@ TYPED_TEST(TableOf, every_text_made_from_the_columns_prepares) {
     };
     prepares(upsert_text<TypeParam>());
     prepares(delete_text<TypeParam>());
+    prepares(first_page_text<TypeParam>());
+    prepares(next_page_text<TypeParam>());
     prepares(insert_text<TypeParam>(all_columns<TypeParam>()));
     prepares(update_text<TypeParam>(all_columns<TypeParam>() & ~key_mask<TypeParam>()));
     for (std::size_t i = 0; i < column_count<TypeParam>; ++i) {

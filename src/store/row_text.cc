@@ -1,0 +1,130 @@
+#include "store/row_text.h"
+
+#include <utility>
+
+#include <ff/ids.h>
+
+namespace ff::store {
+
+namespace {
+
+constexpr std::string_view hex_digits = "0123456789abcdef";
+constexpr std::string_view hex_member = "hex";
+
+void append_hex(std::string& out, std::string_view bytes) {
+    out += '"';
+    for (const char c : bytes) {
+        const auto byte = static_cast<unsigned char>(c);
+        out += hex_digits[byte >> 4U];
+        out += hex_digits[byte & 15U];
+    }
+    out += '"';
+}
+
+/// The text of `{"hex":"…"}`, or null.
+const std::string* hex_of(const json::Value& value) {
+    const json::Object* object = value.if_object();
+    return object != nullptr && object->size() == 1 && object->front().first == hex_member
+               ? object->front().second.if_string()
+               : nullptr;
+}
+
+}  // namespace
+
+std::string encode_hex(std::string_view bytes) {
+    std::string out;
+    append_hex(out, bytes);
+    return out.substr(1, out.size() - 2);
+}
+
+std::optional<std::string> decode_hex(std::string_view text) {
+    if (text.size() % 2 != 0) {
+        return std::nullopt;
+    }
+    std::string out;
+    out.reserve(text.size() / 2);
+    const auto digit = [](char c) {
+        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    };
+    for (std::size_t i = 0; i < text.size(); i += 2) {
+        const int high = digit(text[i]);
+        const int low = digit(text[i + 1]);
+        if (high < 0 || low < 0) {
+            return std::nullopt;
+        }
+        out.push_back(static_cast<char>(high * 16 + low));
+    }
+    return out;
+}
+
+void RowText::begin() {
+    out_ += first_ ? "\"" : ",\"";
+    out_ += name_;  // our own names need no escapes
+    out_ += "\":";
+    first_ = false;
+}
+
+void RowText::integer(std::int64_t value) {
+    begin();
+    out_ += std::to_string(value);
+}
+
+void RowText::text(std::string_view value) {
+    begin();
+    if (is_valid_utf8(value)) {
+        json::append_quoted(out_, value);
+    } else {
+        out_ += "{\"hex\":";
+        append_hex(out_, value);
+        out_ += '}';
+    }
+}
+
+void RowText::bytes(std::string_view value) {
+    begin();
+    append_hex(out_, value);
+}
+
+void ColumnValue::fail(std::string what) {
+    if (fault_.empty()) {
+        fault_ = std::move(what);
+    }
+}
+
+std::int64_t ColumnValue::integer() {
+    const auto number = value_.as_int64();
+    if (!number) {
+        fail("must be an integer");
+    }
+    return number.value_or(0);
+}
+
+std::string_view ColumnValue::bytes() {
+    const std::string* text = value_.if_string();
+    if (kind_ == Kind::text && text != nullptr) {
+        return *text;
+    }
+    const std::string* hex = kind_ == Kind::bytes ? text : hex_of(value_);
+    auto decoded = hex == nullptr ? std::nullopt : decode_hex(*hex);
+    if (!decoded) {
+        fail(kind_ == Kind::text ? "must be a string" : "must be a string of lower-case hex");
+        return {};
+    }
+    bytes_ = std::move(*decoded);
+    return bytes_;
+}
+
+void ColumnValue::corrupt(const char*, const std::string& value) {
+    fail(kind_ == Kind::integer ? value + " is not one of its values" : value);
+}
+
+std::string unknown_extra(std::string_view text) {
+    const auto value = json::parse(text);
+    if (!value || value->if_object() == nullptr) {
+        return "";
+    }
+    const std::string name = unknown_column<core::ExecutionExtra>(*value->if_object());
+    return name.empty() ? "" : "there is no such member: " + name;
+}
+
+}  // namespace ff::store

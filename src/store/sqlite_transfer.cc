@@ -1,0 +1,256 @@
+#include "store/sqlite_transfer.h"
+
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "store/catalogue.h"
+#include "store/placed_file.h"
+#include "store/schema.h"
+#include "store/sqlite_internal.h"
+#include "store/sqlite_rows.h"
+#include "store/store_file.h"
+
+namespace ff::store {
+
+namespace {
+
+constexpr int import_busy_timeout_ms = 5'000;
+
+Result<void> next_page_on(StatementCache& statements, RowBatch& batch, std::size_t limit) {
+    return std::visit(
+        [&]<class Row>(std::vector<Row>& rows) -> Result<void> {
+            Statement& s =
+                statements.get(rows.empty() ? first_page_text<Row>() : next_page_text<Row>());
+            if (!rows.empty()) {
+                put_columns(s, rows.back(), key_mask<Row>());
+            }
+            s.integer(static_cast<std::int64_t>(limit));
+            FF_TRY(rows, select_all<Row>(s));
+            return {};
+        },
+        batch);
+}
+
+/// The highest number in use or noted.
+Result<std::int64_t> highest(SqliteDb& db, const std::string& tables, const std::string& note) {
+    FF_TRY(const std::string number, db.scalar("SELECT MAX(" + tables +
+                                               ", COALESCE((SELECT value FROM ff_meta WHERE name"
+                                               " = '" +
+                                               note + "'), 0))"));
+    return std::stoll(number);
+}
+
+Result<StoreFacts> facts_of(SqliteDb& db) {
+    StoreFacts facts;
+    FF_TRY(facts.schema, schema_version_of(db));
+    FF_TRY(facts.partitions, partition_counts_of(db));
+    FF_TRY(facts.eid_high,
+           highest(db, "COALESCE((SELECT MAX(eid) FROM ff_exec_core), 0)", "eid_high"));
+    FF_TRY(facts.event_high, highest(db,
+                                     "COALESCE((SELECT MAX(event_id) FROM ff_exec_event), 0),"
+                                     " COALESCE((SELECT MAX(event_id) FROM ff_log_event), 0)",
+                                     "event_high"));
+    return facts;
+}
+
+// -------------------------------------------------------------------------------------- export
+
+class SqliteExport final : public ExportSource {
+  public:
+    explicit SqliteExport(StoreFile file) : file_(std::move(file)), statements_(*file_.db) {}
+
+    Result<void> start() {
+        FF_TRY_VOID(check_known_schema(file_));
+        FF_TRY_VOID(file_.db->execute("BEGIN"));
+        FF_TRY(facts_, facts_of(*file_.db));  // the first read fixes the view
+        return {};
+    }
+    [[nodiscard]] const StoreFacts& facts() const override { return facts_; }
+    Result<void> next_page(RowBatch& rows, std::size_t limit) override {
+        return next_page_on(statements_, rows, limit);
+    }
+    Result<void> finish() override {
+        FF_TRY_VOID(file_.db->execute("ROLLBACK"));
+        return file_.check_unchanged();
+    }
+
+  private:
+    StoreFile file_;
+    StatementCache statements_;
+    StoreFacts facts_;
+};
+
+// -------------------------------------------------------------------------------------- import
+
+/// A writer for each alternative of a batch.
+template <class Batch>
+struct WritersOf;
+template <class... Rows>
+struct WritersOf<std::variant<std::vector<Rows>...>> {
+    explicit WritersOf(SqliteDb& db) : all(RowWriter<Rows>(db)...) {}
+    std::tuple<RowWriter<Rows>...> all;
+};
+
+class SqliteImport final : public ImportTarget {
+  public:
+    explicit SqliteImport(OwnedFile file)
+        : file_(std::move(file)), statements_(*file_.db), writers_(*file_.db) {}
+    ~SqliteImport() override;
+
+    Result<void> begin(const StoreFacts& facts) override;
+    Result<void> write(const RowBatch& rows) override;
+    Result<void> commit(const StoreFacts& facts) override;
+    Result<void> next_page(RowBatch& rows, std::size_t limit) override {
+        return next_page_on(statements_, rows, limit);
+    }
+
+  private:
+    [[nodiscard]] SqliteDb& db() const { return *file_.db; }
+    Result<void> check_empty();
+    Result<void> set_partitions(const PartitionCounts& counts);
+    Result<void> write_side_rows(const SideRows& rows);
+    Result<void> put_meta(const char* name, std::int64_t value);
+
+    OwnedFile file_;
+    StatementCache statements_;
+    WritersOf<RowBatch> writers_;
+    bool committed_ = false;
+};
+
+SqliteImport::~SqliteImport() {
+    if (committed_) {
+        return;
+    }
+    if (sqlite3_get_autocommit(db().handle()) == 0) {
+        [[maybe_unused]] auto undone = db().execute("ROLLBACK");
+    }
+    if (file_.created) {
+        // Still locked by us, so nobody else has it. The lock's file stays, as it always does.
+        for (const char* part : {"", "-journal", "-wal", "-shm"}) {
+            unlink((file_.path + part).c_str());
+        }
+    }
+}
+
+Result<void> SqliteImport::check_empty() {
+    FF_TRY(const std::string made,
+           db().scalar("SELECT 1 FROM sqlite_master WHERE name = 'ff_exec_core'"));
+    if (made.empty()) {
+        return {};
+    }
+    for (std::size_t table = 0; table < transfer_tables; ++table) {
+        const RowBatch batch = empty_batch(table);
+        if (std::holds_alternative<std::vector<core::Lane>>(batch)) {
+            continue;  // an engine registers lanes when it makes a store
+        }
+        const std::string name(table_name(batch));
+        FF_TRY(const std::string found, db().scalar("SELECT 1 FROM " + name + " LIMIT 1"));
+        if (!found.empty()) {
+            return std::unexpected(in_the_way(file_.path, file_.path +
+                                                              " is not empty: there are rows in " +
+                                                              name + "; import into a new store"));
+        }
+    }
+    return {};
+}
+
+Result<void> SqliteImport::set_partitions(const PartitionCounts& counts) {
+    FF_TRY(const std::string stored, db().scalar("SELECT COUNT(*) FROM ff_partition_config"));
+    if (stored != "0") {
+        FF_TRY(const PartitionCounts own, partition_counts_of(db()));
+        return check_partitions(own, counts);
+    }
+    return db().execute("INSERT INTO ff_partition_config (family, count) VALUES ('flow', " +
+                        std::to_string(counts.flow) + "), ('budget', " +
+                        std::to_string(counts.budget) + "), ('quota', " +
+                        std::to_string(counts.quota) + ")");
+}
+
+Result<void> SqliteImport::begin(const StoreFacts& facts) {
+    FF_TRY_VOID(check_empty());
+    FF_TRY_VOID(
+        db().execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+                     "PRAGMA cache_size = -65536"));
+    FF_TRY_VOID(migrate_sqlite(db()));
+    FF_TRY_VOID(db().execute("BEGIN IMMEDIATE"));
+    FF_TRY_VOID(set_partitions(facts.partitions));
+    return db().execute("DELETE FROM ff_lane_registry");
+}
+
+Result<void> SqliteImport::write(const RowBatch& rows) {
+    FF_TRY_VOID(std::visit(
+        [&]<class Row>(const std::vector<Row>& list) -> Result<void> {
+            auto& writer = std::get<RowWriter<Row>>(writers_.all);
+            for (std::size_t i = 0; i < list.size(); ++i) {
+                auto done = writer.insert(list[i]);
+                if (!done && (sqlite3_errcode(db().handle()) & 0xff) == SQLITE_CONSTRAINT) {
+                    return std::unexpected(refused_row(i, fault_text(done.error(), db())));
+                }
+                FF_TRY_VOID(std::move(done));
+            }
+            return {};
+        },
+        rows));
+    return write_side_rows(side_rows(rows));
+}
+
+Result<void> SqliteImport::write_side_rows(const SideRows& rows) {
+    const auto insert = [](Statement& s, auto... numbers) {
+        (s.integer(static_cast<std::int64_t>(numbers)), ...);
+        return s.run();
+    };
+    for (const core::ReadyKey& key : rows.ready) {
+        FF_TRY_VOID(insert(statements_.get(sql::ready_insert), key.route, key.rank, key.eid));
+    }
+    for (const core::TimerKey& key : rows.timers) {
+        FF_TRY_VOID(insert(statements_.get(sql::timer_insert), key.kind, key.due_at, key.eid));
+    }
+    for (const auto& [bucket, eid] : rows.listed) {
+        FF_TRY_VOID(insert(statements_.get(sql::listed_insert), bucket, eid));
+    }
+    for (const TagRow& tag : rows.tags) {
+        Statement& s = statements_.get(sql::tag_insert);
+        s.text(tag.key);
+        s.text(tag.value);
+        s.integer(tag.eid);
+        FF_TRY_VOID(s.run());
+    }
+    return {};
+}
+
+Result<void> SqliteImport::put_meta(const char* name, std::int64_t value) {
+    Statement& s = statements_.get(sql::meta_put);
+    s.text(name);
+    s.integer(value);
+    return s.run();
+}
+
+Result<void> SqliteImport::commit(const StoreFacts& facts) {
+    FF_TRY_VOID(put_meta("eid_high", facts.eid_high));
+    FF_TRY_VOID(put_meta("event_high", facts.event_high));
+    FF_TRY_VOID(db().execute("COMMIT"));
+    committed_ = true;
+    // As an engine would leave it. One that cannot says so when it opens the store.
+    [[maybe_unused]] auto logged = db().execute("PRAGMA journal_mode = WAL");
+    return sync_folder_of(file_.path);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ExportSource>> open_sqlite_export(const Location& location) {
+    FF_TRY(StoreFile file, open_store_path(location.target));
+    auto source = std::make_unique<SqliteExport>(std::move(file));
+    FF_TRY_VOID(source->start());
+    return source;
+}
+
+Result<std::unique_ptr<ImportTarget>> open_sqlite_import(const Location& location) {
+    FF_TRY(OwnedFile file, OwnedFile::open(location, OpenMode::write, import_busy_timeout_ms));
+    return std::make_unique<SqliteImport>(std::move(file));
+}
+
+}  // namespace ff::store

@@ -1,0 +1,455 @@
+// Reading a store from JSON lines. Whatever is wrong is found before anything is committed.
+#include <algorithm>
+#include <compare>
+#include <istream>
+#include <limits>
+#include <set>
+#include <span>
+
+#include "base/json.h"
+#include "core/invariants.h"
+#include "store/row_text.h"
+#include "store/schema.h"
+#include "store/transfer.h"
+
+namespace ff::store {
+
+namespace {
+
+using core::Eid;
+
+constexpr int format_known = 1;
+constexpr std::size_t batch_rows_max = 1'000;
+constexpr std::size_t batch_bytes_max = 8U << 20;
+constexpr std::size_t line_bytes_max = 64U << 20;
+constexpr std::size_t check_rows = 64;  // a result is at most a mebibyte
+
+std::unexpected<Error> at_line(std::uint64_t line, const std::string& what,
+                               ErrorCode code = ErrorCode::corruption) {
+    return ff::fail(code, "line " + std::to_string(line) + ": " + what);
+}
+
+std::unexpected<Error> interrupted() {
+    return ff::fail(ErrorCode::shutting_down, "interrupted: nothing was imported");
+}
+
+/// Lines with their numbers.
+class LineReader {
+  public:
+    explicit LineReader(std::istream& in) : in_(*in.rdbuf()) {}
+
+    /// False at the end of the text.
+    Result<bool> next() {
+        constexpr auto end = std::char_traits<char>::eof();
+        text_.clear();
+        auto c = in_.sbumpc();
+        if (c == end) {
+            return false;
+        }
+        number_ += 1;
+        for (; c != end && c != '\n'; c = in_.sbumpc()) {
+            if (text_.size() == line_bytes_max) {
+                return at_line(number_, "the line is longer than any row can be");
+            }
+            text_.push_back(std::char_traits<char>::to_char_type(c));
+        }
+        return true;
+    }
+    [[nodiscard]] const std::string& text() const { return text_; }
+    [[nodiscard]] std::uint64_t number() const { return number_; }
+
+  private:
+    std::streambuf& in_;
+    std::string text_;
+    std::uint64_t number_ = 0;
+};
+
+template <class Row>
+std::strong_ordering compare_keys(const Row& a, const Row& b) {
+    std::strong_ordering order = std::strong_ordering::equal;
+    std::size_t i = 0;
+    for_each_column<Row>([&](const auto& column) {
+        if (i++ < Table<Row>::key_columns && order == 0) {
+            if constexpr (std::three_way_comparable<std::remove_cvref_t<decltype(column.access(a))>,
+                                                    std::strong_ordering>) {
+                order = column.access(a) <=> column.access(b);
+            }
+        }
+    });
+    return order;
+}
+
+/// `eid 7, attempt_index 0`.
+template <class Row>
+std::string key_text(const Row& row) {
+    const auto value_text = [](const auto& value) {
+        if constexpr (std::integral<std::remove_cvref_t<decltype(value)>>) {
+            return std::to_string(value);
+        } else if constexpr (std::convertible_to<decltype(value), std::string>) {
+            return "\"" + value + "\"";
+        } else {
+            return std::string();
+        }
+    };
+    std::string out;
+    std::size_t i = 0;
+    for_each_column<Row>([&](const auto& column) {
+        if (i++ < Table<Row>::key_columns) {
+            out += (out.empty() ? "" : ", ") + std::string(column.name) + " " +
+                   value_text(column.access(row));
+        }
+    });
+    return out;
+}
+
+class Importer {
+  public:
+    Importer(ImportTarget& target, std::istream& in, const ImportOptions& options)
+        : target_(target), lines_(in), options_(options) {}
+
+    Result<TransferSummary> run() {
+        FF_TRY_VOID(read_header());
+        FF_TRY_VOID(target_.begin(summary_.facts));
+        bool ended = false;
+        while (!ended) {
+            FF_TRY(const bool found, lines_.next());
+            if (!found) {
+                return at_line(lines_.number() + 1,
+                               "the export is cut short: its last line, which counts the rows, is "
+                               "missing");
+            }
+            FF_TRY(const json::Value line, parse_line());
+            ended = line.find("flowfabric_export_end") != nullptr;
+            FF_TRY_VOID(ended ? read_end(line) : read_row(line));
+        }
+        FF_TRY_VOID(expect_nothing_more());
+        if (options_.soundness == Soundness::demanded) {
+            FF_TRY_VOID(check_executions());
+        }
+        FF_TRY_VOID(target_.commit(summary_.facts));
+        summary_.lines = lines_.number();
+        return summary_;
+    }
+
+  private:
+    // ------------------------------------------------------------------------------- the header
+
+    Result<json::Value> parse_line() {
+        auto value = json::parse(lines_.text());
+        if (!value) {
+            return at_line(lines_.number(), "not JSON: " + value.error().detail);
+        }
+        if (value->if_object() == nullptr) {
+            return at_line(lines_.number(), "must be a JSON object");
+        }
+        return value;
+    }
+
+    Result<std::int64_t> header_number(const json::Value& object, const char* name,
+                                       std::int64_t low, std::int64_t high) {
+        const json::Value* member = object.find(name);
+        const auto number = member == nullptr ? std::nullopt : member->as_int64();
+        if (!number || *number < low || *number > high) {
+            return at_line(lines_.number(),
+                           std::string("the header: ") + name +
+                               (member == nullptr ? ": is missing" : ": is not a possible number"));
+        }
+        return *number;
+    }
+
+    Result<void> read_header() {
+        constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+        constexpr std::int64_t partitions_max = std::numeric_limits<std::uint16_t>::max();
+        FF_TRY(const bool found, lines_.next());
+        auto line = found ? parse_line() : json::Value();
+        if (!line || line->find("flowfabric_export") == nullptr) {
+            return at_line(1, "this is not an export of ff: it does not begin with a header");
+        }
+        FF_TRY(const auto format, header_number(*line, "flowfabric_export", 1, any));
+        if (format > format_known) {
+            return at_line(1, "the export has format " + std::to_string(format) +
+                                  ", this program reads " + std::to_string(format_known) +
+                                  "; use a newer ff");
+        }
+        FF_TRY(const auto schema, header_number(*line, "schema", 1, any));
+        const int known = migrations().back().version;
+        if (schema > known) {
+            return at_line(1,
+                           "the export has schema version " + std::to_string(schema) +
+                               ", this program knows up to " + std::to_string(known) +
+                               "; use a newer ff",
+                           ErrorCode::schema_too_new);
+        }
+        const json::Value* counts = line->find("partitions");
+        if (counts == nullptr) {
+            return at_line(1, "the header: partitions: is missing");
+        }
+        StoreFacts& facts = summary_.facts;
+        facts.schema = static_cast<int>(schema);
+        for (auto [name, count] : {std::pair{"flow", &facts.partitions.flow},
+                                   {"budget", &facts.partitions.budget},
+                                   {"quota", &facts.partitions.quota}}) {
+            FF_TRY(const auto number, header_number(*counts, name, 1, partitions_max));
+            *count = static_cast<std::uint16_t>(number);
+        }
+        FF_TRY(summary_.exported_at, header_number(*line, "exported_at_ms", 0, any));
+        FF_TRY(facts.eid_high, header_number(*line, "eid_high", 0, any - 1));
+        FF_TRY(facts.event_high, header_number(*line, "event_high", 0, any - 1));
+        return {};
+    }
+
+    // --------------------------------------------------------------------------------- the rows
+
+    Result<void> read_row(const json::Value& line) {
+        const json::Value* table = line.find("table");
+        const json::Value* row = line.find("row");
+        if (table == nullptr || table->if_string() == nullptr || row == nullptr ||
+            row->if_object() == nullptr || line.if_object()->size() != 2) {
+            return at_line(lines_.number(), "must be {\"table\":…,\"row\":{…}}");
+        }
+        FF_TRY_VOID(turn_to(*table->if_string()));
+        auto taken = std::visit(
+            [&]<class Row>(std::vector<Row>& rows) { return take_row(*row, rows); }, batch_);
+        if (!taken) {
+            return at_line(lines_.number(), *table->if_string() + ": " + taken.error().detail);
+        }
+        summary_.rows[batch_.index()] += 1;
+        batch_bytes_ += lines_.text().size();
+        const bool full = row_count(batch_) >= batch_rows_max || batch_bytes_ >= batch_bytes_max;
+        return full ? flush() : Result<void>();
+    }
+
+    /// Makes the batch one of this table. Tables come in their order.
+    Result<void> turn_to(const std::string& name) {
+        if (table_name(batch_) == name) {
+            return {};
+        }
+        std::size_t table = 0;
+        while (table < transfer_tables && table_name(empty_batch(table)) != name) {
+            ++table;
+        }
+        if (table == transfer_tables) {
+            return at_line(lines_.number(), "there is no table \"" + name + "\"");
+        }
+        if (table < batch_.index()) {
+            return at_line(lines_.number(), name + ": stands after rows of " +
+                                                std::string(table_name(batch_)) +
+                                                "; tables must keep the order of an export");
+        }
+        FF_TRY_VOID(flush());
+        batch_ = empty_batch(table);
+        last_ = batch_;
+        return {};
+    }
+
+    template <class Row>
+    Result<void> take_row(const json::Value& object, std::vector<Row>& rows) {
+        Row row;
+        if (const std::string fault = take_row_text(object, row); !fault.empty()) {
+            return ff::fail(ErrorCode::corruption, fault);
+        }
+        auto& last = std::get<std::vector<Row>>(last_);
+        const auto order =
+            last.empty() ? std::strong_ordering::greater : compare_keys(row, last.front());
+        if (order <= 0) {
+            return ff::fail(
+                ErrorCode::corruption,
+                key_text(row) + (order == 0 ? ": there are two such rows"
+                                            : ": stands after " + key_text(last.front()) +
+                                                  "; rows must be in key order"));
+        }
+        last.assign(1, key_of(row));
+        if (const std::string fault = check(row); !fault.empty()) {
+            return ff::fail(ErrorCode::corruption, fault);
+        }
+        if (rows.empty()) {
+            batch_line_ = lines_.number();
+        }
+        rows.push_back(std::move(row));
+        return {};
+    }
+
+    /// A row with the key of this one and nothing else.
+    template <class Row>
+    static Row key_of(const Row& row) {
+        Row key;
+        std::size_t i = 0;
+        for_each_column<Row>([&](const auto& column) {
+            if (i++ < Table<Row>::key_columns) {
+                column.access(key) = column.access(row);
+            }
+        });
+        return key;
+    }
+
+    Result<void> flush() {
+        if (row_count(batch_) > 0) {
+            if (auto written = target_.write(batch_); !written) {
+                return std::unexpected(blame_line(std::move(written).error()));
+            }
+            if (!options_.progress(table_name(batch_), summary_.rows[batch_.index()])) {
+                return interrupted();
+            }
+        }
+        std::visit([](auto& rows) { rows.clear(); }, batch_);
+        batch_bytes_ = 0;
+        return {};
+    }
+
+    /// A refused row gets the number of its line; any other fault is none of the text.
+    Error blame_line(Error error) {
+        if (const auto index = refused_row_of(error)) {
+            error.detail = "line " + std::to_string(batch_line_ + *index) + ": " +
+                           std::string(table_name(batch_)) + ": " + error.detail;
+        }
+        return error;
+    }
+
+    // -------------------------------------------------------------------- what rows say of others
+
+    std::string check(const core::Route& row) {
+        routes_.insert(row.id);
+        return row.id < 1 ? "route: numbers start at 1" : "";
+    }
+    std::string check(const core::Execution& row) {
+        if (summary_.rows[batch_.index()] == 0) {
+            first_execution_line_ = lines_.number();
+        }
+        if (row.eid < 1 || row.eid > summary_.facts.eid_high) {
+            return "eid: " + std::to_string(row.eid) + " is not in 1 to " +
+                   std::to_string(summary_.facts.eid_high) + ", the eid_high of the header";
+        }
+        if (!routes_.contains(row.route)) {
+            return "route: there is no route " + std::to_string(row.route);
+        }
+        if (row.last_event_id && *row.last_event_id > summary_.facts.event_high) {
+            return "last_event_id: is above the event_high of the header";
+        }
+        eids_.push_back(row.eid);
+        return "";
+    }
+    std::string check(const core::ExecutionInput& row) { return check_owner(row.eid); }
+    std::string check(const core::Attempt& row) { return check_owner(row.eid); }
+    std::string check(const core::GrantRow& row) { return check_owner(row.eid); }
+    std::string check(const core::ExecutionEvent& row) { return check_event(row.event_id); }
+    std::string check(const core::LogEvent& row) { return check_event(row.event_id); }
+    template <class Row>
+    std::string check(const Row&) {
+        return "";
+    }
+
+    [[nodiscard]] std::string check_owner(Eid eid) const {
+        return std::ranges::binary_search(eids_, eid)
+                   ? ""
+                   : "eid: there is no execution " + std::to_string(eid);
+    }
+    [[nodiscard]] std::string check_event(std::int64_t id) const {
+        return id >= 1 && id <= summary_.facts.event_high
+                   ? ""
+                   : "event_id: " + std::to_string(id) + " is not in 1 to " +
+                         std::to_string(summary_.facts.event_high) +
+                         ", the event_high of the header";
+    }
+
+    // ---------------------------------------------------------------------------------- the end
+
+    Result<void> read_end(const json::Value& line) {
+        FF_TRY_VOID(flush());
+        const json::Value* counts = line.find("rows");
+        if (counts == nullptr || counts->if_object() == nullptr) {
+            return at_line(lines_.number(), "the last line does not count the rows");
+        }
+        for (std::size_t table = 0; table < transfer_tables; ++table) {
+            const std::string name(table_name(empty_batch(table)));
+            const json::Value* count = counts->find(name);
+            const auto expected = count == nullptr ? std::nullopt : count->as_uint64();
+            if (!expected || *expected != summary_.rows[table]) {
+                return at_line(lines_.number(),
+                               name + ": there are " + std::to_string(summary_.rows[table]) +
+                                   " rows and should be " +
+                                   (expected ? std::to_string(*expected) : "counted here"));
+            }
+        }
+        return {};
+    }
+
+    Result<void> expect_nothing_more() {
+        FF_TRY(const bool more, lines_.next());
+        if (more) {
+            return at_line(lines_.number(), "something follows the last line of the export");
+        }
+        return {};
+    }
+
+    // ------------------------------------------------------------------------------- invariants
+
+    /// Reads back what was written: the attempts of an execution come long after it.
+    Result<void> check_executions() {
+        RowBatch executions = std::vector<core::Execution>();
+        RowBatch attempts = std::vector<core::Attempt>();
+        auto& page = std::get<std::vector<core::Execution>>(executions);
+        auto& rows = std::get<std::vector<core::Attempt>>(attempts);
+        std::vector<core::Attempt> own;
+        std::size_t at = 0;
+        std::uint64_t line = first_execution_line_;
+        FF_TRY_VOID(target_.next_page(attempts, check_rows));
+        do {
+            FF_TRY_VOID(target_.next_page(executions, check_rows));
+            for (const core::Execution& execution : page) {
+                own.clear();
+                while (at < rows.size() && rows[at].eid == execution.eid) {
+                    own.push_back(std::move(rows[at]));  // its key stays, for the next page
+                    if (++at == check_rows) {
+                        FF_TRY_VOID(target_.next_page(attempts, check_rows));
+                        at = 0;
+                    }
+                }
+                FF_TRY_VOID(check_execution(line++, execution, own));
+            }
+            if (!options_.progress("invariants", line - first_execution_line_)) {
+                return interrupted();
+            }
+        } while (page.size() == check_rows);
+        return {};
+    }
+
+    [[nodiscard]] Result<void> check_execution(std::uint64_t line, const core::Execution& execution,
+                                               std::span<const core::Attempt> attempts) const {
+        std::string fault;
+        if (execution.id.partition >= summary_.facts.partitions.flow) {
+            fault = "partition: " + execution.id.to_string() + " lies beyond the flow partitions";
+        }
+        const auto broken = core::check_invariants(execution, attempts);
+        if (fault.empty() && !broken.empty()) {
+            fault = broken.front();
+        }
+        if (fault.empty()) {
+            return {};
+        }
+        return at_line(line, std::string(Table<core::Execution>::name) + ": eid " +
+                                 std::to_string(execution.eid) + ": " + fault);
+    }
+
+    ImportTarget& target_;
+    LineReader lines_;
+    const ImportOptions& options_;
+    TransferSummary summary_;
+
+    RowBatch batch_;  // not written yet
+    RowBatch last_;   // the key of the row before, or nothing
+    std::uint64_t batch_line_ = 0;
+    std::size_t batch_bytes_ = 0;
+
+    std::set<core::RouteId> routes_;
+    std::vector<Eid> eids_;  // ascending
+    std::uint64_t first_execution_line_ = 0;
+};
+
+}  // namespace
+
+Result<TransferSummary> import_store(ImportTarget& target, std::istream& in,
+                                     const ImportOptions& options) {
+    return Importer(target, in, options).run();
+}
+
+}  // namespace ff::store

@@ -58,6 +58,9 @@ Result<void> PostgresStore::begin() {
     }
     failed_.reset();
     transaction_.reset();
+    expected_asks_.clear();
+    expected_lanes_.clear();
+    ready_pages_.clear();
     begun_ = false;
     in_transaction_ = true;
     db_->queue("BEGIN ISOLATION LEVEL READ COMMITTED");  // goes with the first question

@@ -67,6 +67,15 @@ std::optional<Error> Writer::refuse(std::size_t commands, std::size_t bytes) con
     return std::nullopt;
 }
 
+/// Does the writer sleep, and is this what it waits for? It is woken once.
+bool Writer::takes_notice() {
+    if (wake_at_ == 0 || inbox_.size() < wake_at_) {
+        return false;
+    }
+    wake_at_ = 0;
+    return true;
+}
+
 void Writer::submit(Pending pending) {
     std::unique_lock lock(mutex_);
     if (auto error = refuse(1, pending.bytes)) {
@@ -76,7 +85,7 @@ void Writer::submit(Pending pending) {
     }
     inbox_bytes_ += pending.bytes;
     inbox_.push_back(std::move(pending));
-    const bool wake_writer = wake_at_ != 0 && inbox_.size() >= wake_at_;
+    const bool wake_writer = takes_notice();
     lock.unlock();
     if (wake_writer) {
         arrived_.notify_one();
@@ -98,7 +107,7 @@ void Writer::submit(std::vector<Pending> pendings) {
     }
     inbox_bytes_ += bytes;
     std::ranges::move(pendings, std::back_inserter(inbox_));
-    const bool wake_writer = wake_at_ != 0 && inbox_.size() >= wake_at_;
+    const bool wake_writer = takes_notice();
     lock.unlock();
     if (wake_writer) {
         arrived_.notify_one();

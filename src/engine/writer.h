@@ -59,6 +59,7 @@ class Writer {
     void run_alone(std::vector<Outcome> outcomes, TimestampMs now);
     void run_scanner(Pending pending, TimestampMs now);
     [[nodiscard]] DurationMs idle_ms(TimestampMs now);
+    bool takes_notice();
     [[nodiscard]] std::optional<Error> refuse(std::size_t commands, std::size_t bytes) const;
 
     store::Store& store_;

@@ -490,7 +490,7 @@ std::unique_ptr<PostgresStore::ReadConnection> PostgresStore::take_reader() {
 void PostgresStore::give_reader(std::unique_ptr<ReadConnection> reader) {
     {
         std::lock_guard lock(readers_mutex_);
-        if (reader && reader->db->alive()) {
+        if (reader && reader->usable && reader->db->alive()) {
             readers_.push_back(std::move(reader));
         } else {
             readers_made_ -= 1;
@@ -509,10 +509,8 @@ Result<void> PostgresStore::read_on(ReadConnection& reader,
     }
     if (reader.db->alive()) {
         reader.db->queue(done ? "COMMIT" : "ROLLBACK");
-        auto ended = reader.db->run_queued();
-        if (done && !ended) {
-            return std::unexpected(std::move(ended).error());
-        }
+        // If that fails what was read is true all the same.
+        reader.usable = reader.db->run_queued().has_value();
     }
     return done;
 }
@@ -528,10 +526,13 @@ Result<void> PostgresStore::read(const std::function<Result<void>(Reader&)>& bod
             }
             reader = std::make_unique<ReadConnection>(std::move(*connection));
         }
+        const std::uint64_t trips = reader->db->round_trips();
         auto done = read_on(*reader, body);
-        const bool lost = !reader->db->alive();
+        // A body that has read something may have taken notes of it, and must not run again.
+        const bool lost_at_once =
+            !done && !reader->db->alive() && reader->db->round_trips() == trips;
         give_reader(std::move(reader));
-        if (!lost || !again) {
+        if (!lost_at_once || !again) {
             return done;
         }
     }

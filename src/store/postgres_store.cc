@@ -54,7 +54,12 @@ Result<void> PostgresStore::begin() {
     FF_CHECK(!in_transaction_, "a transaction is open already");
     FF_TRY_VOID(stay_connected());
     if (routes_stale_) {
-        FF_TRY_VOID(refresh_routes());
+        if (auto refreshed = refresh_routes(); !refreshed) {
+            if (db_->alive()) {
+                return refreshed;
+            }
+            FF_TRY_VOID(stay_connected());  // it was lost while it rested, and that is noticed now
+        }
     }
     failed_.reset();
     transaction_.reset();

@@ -8,7 +8,8 @@
 // worker, a lane, a route) is inserted, and if another process was first the transaction fails with
 // `store_busy` and is run again.
 //
-// A COMMIT whose answer is lost is looked up by its transaction number, never guessed.
+// A COMMIT whose answer is lost is looked up by its transaction number, never guessed: where the
+// number proves nothing, after a crash of the server, the answer is `commit_in_doubt`.
 #pragma once
 
 #include <atomic>
@@ -76,6 +77,10 @@ class PostgresStore final : public Store {
   private:
     struct Writes;   // what a commit does to each table
     struct Loading;  // what a load still lacks
+    struct Proof {   // a row as a commit writes it
+        Eid eid = 0;
+        TimestampMs changed_at = 0;
+    };
     struct ReadConnection;
 
     PostgresStore() = default;
@@ -97,6 +102,7 @@ class PostgresStore final : public Store {
     void note_transaction(PgRows& answer);
     Result<void> finish_commit();
     Result<void> resolve_commit(Error lost);
+    Result<std::string> fate_of(const std::string& number, bool restarted);
     void collect(core::Snapshot& snapshot, TimestampMs now, DurationMs retention_default_ms,
                  Writes& writes);
     void collect_cell(core::ExecutionCell& cell, TimestampMs now, DurationMs retention_default_ms,
@@ -127,9 +133,11 @@ class PostgresStore final : public Store {
     std::optional<PgStatements> texts_;
     core::RouteTable routes_;
     std::string timeline_;  ///< changes when a standby takes over
+    std::string started_;   ///< when the server was started
     bool in_transaction_ = false;
     bool begun_ = false;                      ///< and the server knows
     std::optional<std::string> transaction_;  ///< its number, once known
+    std::optional<Proof> proof_;              ///< what shows that it was committed
     std::optional<Error> failed_;             ///< a call that cannot fail has failed
     std::int64_t slot_ = 0;                   ///< our part of the numbers of a millisecond
     std::int64_t last_number_ = 0;            ///< time and counter of the newest eid

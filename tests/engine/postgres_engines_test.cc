@@ -125,7 +125,7 @@ TEST_F(Engines, ThroughAPoolerThatChangesSessions) {
     const auto one = open_at(address);
     const auto two = open_at(address + "?application_name=b");
     ASSERT_TRUE(one && two);
-    for (int round = 0; round < 20; ++round) {
+    for (int round = 0; round < 5; ++round) {
         SentClaim claim(*one, with(claim_by("w1"), [](auto& op) { op.max_wait_ms = 10'000; }));
         if (round == 0) {
             while (one->stats().waiting_claims == 0) {

@@ -140,6 +140,19 @@ TEST_F(LostCommit, ManyTimesAtRandomWithManyOperationsInOneTransaction) {
     }
 }
 
+TEST_F(LostCommit, WhatWasReadIsNotReadTwice) {
+    for (const std::string lane : {"default", "other", "third"}) {
+        ASSERT_TRUE(engine_->run(job(lane)));
+    }
+    const int cuts = proxy_->cuts();
+    proxy_->cut_next(Cut::before);
+    const auto lanes = engine_->run(ListLanes{});
+    ASSERT_TRUE(lanes) << code_of(lanes);
+    EXPECT_EQ(lanes->lanes.size(), 3U);
+    EXPECT_EQ(proxy_->cuts(), cuts + 1);
+    EXPECT_EQ(code_of(engine_->run(ListLanes{})), "ok") << "the next has a connection again";
+}
+
 // A server that crashed may give the number of a transaction that it had not written down to
 // another, and that one's fate is not ours.
 TEST(LostCommitWithServer, ANumberThatACrashedServerGaveAgainProvesNothing) {
@@ -165,7 +178,8 @@ TEST(LostCommitWithServer, ANumberThatACrashedServerGaveAgainProvesNothing) {
         server.crash();
         server.start();
         for (int i = 0; i < 20; ++i) {
-            ASSERT_TRUE(others->run(job()));
+            const auto made = others->run(job());
+            ASSERT_TRUE(made) << made.error().message();
         }
         proxy.hold(false);
         const auto created = answer.get();

@@ -154,6 +154,7 @@ TEST_F(Engines, OneOfTwoClaimsGetsTheExecution) {
     for (int round = 0; round < races; ++round) {
         const auto made = (round % 2 == 0 ? a : b)->run(job());
         ASSERT_TRUE(made);
+        // Neither waits: one finds nothing. The maker knows the route, so there is a winner.
         std::array<Result<ClaimResult>, 2> got;
         race([&] { got[0] = a->run(claim_by("w1")); }, [&] { got[1] = b->run(claim_by("w2")); });
         ASSERT_TRUE(got[0] && got[1]) << code_of(got[0]) << ' ' << code_of(got[1]);
@@ -200,8 +201,10 @@ TEST_F(Engines, TwoCompletesOfOneLeaseAgree) {
     ASSERT_TRUE(a && b);
     for (int round = 0; round < races; ++round) {
         ASSERT_TRUE(a->run(job()));
-        const auto claimed = b->run(claim_by("w1"));
-        ASSERT_TRUE(claimed && claimed->tasks.size() == 1);
+        // Of the first, which makes the route, it may not have heard yet.
+        const auto claimed =
+            b->run(with(claim_by("w1"), [](auto& op) { op.max_wait_ms = 10'000; }));
+        ASSERT_TRUE(claimed && claimed->tasks.size() == 1) << code_of(claimed);
         const Complete end{claimed->tasks[0].handle, "x", {}, Source::lease_holder};
         std::array<Result<StateResult>, 2> got;
         race([&] { got[0] = a->run(end); }, [&] { got[1] = b->run(end); });

@@ -1,5 +1,5 @@
-// Three engine processes share one database, and processes or the server are killed without warning.
-// What the processes were told is compared with what is there, as in crash_test.cc: nothing
+// Three engine processes share one database, and processes or the server are killed without
+// warning. What the processes were told is compared with what is there, as in crash_test.cc: nothing
 // acknowledged is lost, no lease is given twice, nothing is stuck.
 //
 // A process is this very program, started again with FF_PROCESS_STORE set. At SIGUSR1 it makes no
@@ -630,7 +630,7 @@ TEST_F(Processes, NothingIsLostOrDoubledWhenProcessesAreKilled) {
 TEST_F(Processes, NothingIsLostOrDoubledWhenTheServerIsKilled) {
     support::PrivatePostgres server;
     start_processes(server.address());
-    for (int kills = 0; kills < 5 && !HasFailure(); ++kills) {
+    for (int kills = 0; kills < 3 && !HasFailure(); ++kills) {
         SCOPED_TRACE("seed " + std::to_string(seed_) + ", kill " + std::to_string(kills));
         listen(100 + random_() % 600);
         if (kills % 2 == 0) {

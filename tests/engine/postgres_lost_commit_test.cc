@@ -49,6 +49,17 @@ std::string story_of(Engine& engine, const ExecutionId& id) {
     return entries ? story : code_of(entries);
 }
 
+std::size_t executions_at(const std::string& address) {
+    std::size_t count = 0;
+    auto store = store::PostgresStore::open(*store::parse_location(address), {});
+    EXPECT_TRUE(store && (*store)->read([&](store::Reader& reader) -> Result<void> {
+        FF_TRY(const auto all, reader.newest(std::numeric_limits<core::Eid>::max(), 100'000));
+        count = all.size();
+        return {};
+    }));
+    return count;
+}
+
 class LostCommit : public testing::Test {
   protected:
     void SetUp() override {
@@ -75,16 +86,7 @@ class LostCommit : public testing::Test {
         EXPECT_EQ(proxy_->cuts(), cuts + 1) << Op::name << " did not commit";
         return result ? std::move(*result) : typename Op::Result{};
     }
-    std::size_t executions() {
-        std::size_t count = 0;
-        auto store = store::PostgresStore::open(*store::parse_location(direct_), {});
-        EXPECT_TRUE((*store)->read([&](store::Reader& reader) -> Result<void> {
-            FF_TRY(const auto all, reader.newest(std::numeric_limits<core::Eid>::max(), 100'000));
-            count = all.size();
-            return {};
-        }));
-        return count;
-    }
+    std::size_t executions() { return executions_at(direct_); }
 
     std::string direct_;  ///< the store, past the proxy
     std::unique_ptr<PostgresProxy> proxy_;
@@ -165,27 +167,32 @@ TEST(LostCommitWithServer, ANumberThatACrashedServerGaveAgainProvesNothing) {
     const auto others = open_quiet(server.address());
     ASSERT_TRUE(ours && others);
     ASSERT_TRUE(ours->run(job()));
-    for (int round = 0; round < 2; ++round) {
+    std::size_t made_by_others = 0;
+    std::size_t made_by_us = 1;
+    for (const Cut how : {Cut::unheard, Cut::after}) {
+        SCOPED_TRACE(how == Cut::after ? "committed" : "not committed");
         const int cuts = proxy.cuts();
-        proxy.cut_next(Cut::unheard);
+        proxy.cut_next(how);
         std::promise<Result<CreateResult>> promise;
         auto answer = promise.get_future();
         ours->async(job(), [&](auto result) { promise.set_value(std::move(result)); });
+        proxy.hold(true);
         while (proxy.cuts() == cuts) {
             std::this_thread::yield();
         }
-        proxy.hold(true);
         server.crash();
         server.start();
         for (int i = 0; i < 20; ++i) {
             const auto made = others->run(job());
             ASSERT_TRUE(made) << made.error().message();
+            made_by_others += 1;
         }
         proxy.hold(false);
         const auto created = answer.get();
         ASSERT_TRUE(created) << created.error().message();
         EXPECT_EQ(code_of(others->run(ReadExecutionInfo{created->execution_id})), "ok")
             << "acknowledged and not there";
+        EXPECT_EQ(executions_at(server.address()), made_by_others + ++made_by_us);
     }
 }
 

@@ -165,8 +165,8 @@ bool PostgresProxy::forward_client(Stream& stream) {
          message = stream.take_message()) {
         if (stream.commits_now(message)) {
             stream.cut = cut_.exchange(Cut::none);
-            cuts_ += stream.cut == Cut::none ? 0 : 1;
             if (stream.cut == Cut::before || stream.cut == Cut::unheard) {
+                cuts_ += 1;
                 return false;
             }
         }
@@ -182,6 +182,7 @@ bool PostgresProxy::forward_client(Stream& stream) {
                     break;
                 }
             }
+            cuts_ += 1;
             return false;
         }
     }

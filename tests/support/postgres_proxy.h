@@ -36,7 +36,7 @@ class PostgresProxy {
     [[nodiscard]] const std::string& folder() const { return folder_.path(); }
     /// Once: the next COMMIT disarms it.
     void cut_next(Cut cut) { cut_ = cut; }
-    /// How often it has cut.
+    /// How often it has cut: counted when all that the server is to see or do is done.
     [[nodiscard]] int cuts() const { return cuts_; }
     /// While held, new connections are neither refused nor served.
     void hold(bool held) { held_ = held; }

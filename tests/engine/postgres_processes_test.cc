@@ -1,6 +1,6 @@
 // Three engine processes share one database, and processes or the server are killed without
-// warning. What the processes were told is compared with what is there, as in crash_test.cc: nothing
-// acknowledged is lost, no lease is given twice, nothing is stuck.
+// warning. What the processes were told is compared with what is there, as in crash_test.cc:
+// nothing acknowledged is lost, no lease is given twice, nothing is stuck.
 //
 // A process is this very program, started again with FF_PROCESS_STORE set. At SIGUSR1 it makes no
 // more work and finishes what there is.

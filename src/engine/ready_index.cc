@@ -300,6 +300,10 @@ void ReadyIndex::begin() {
         mark_unread(*queue);
     }
     learned_.clear();
+    see_routes();
+}
+
+void ReadyIndex::see_routes() {
     const auto& routes = store_.routes().all();
     for (; routes_seen_ < routes.size(); ++routes_seen_) {
         add_route(routes[routes_seen_]);
@@ -403,6 +407,7 @@ Result<void> ReadyIndex::read(const std::vector<Want>& wants, core::Snapshot& sn
     for (std::size_t i = 0; i < pages.size(); ++i) {
         learn(asked.queues[i], pages[i]);
     }
+    see_routes();  // that other processes have made since
     return {};
 }
 

@@ -126,6 +126,7 @@ class ReadyIndex {
     static std::vector<Queue*> to_read(const LaneHeads& lane);
     [[nodiscard]] store::ReadyAsk ask_for(const std::vector<Queue*>& queues,
                                           std::size_t expected) const;
+    void see_routes();
     struct Asked {
         std::vector<std::vector<Queue*>> queues;  ///< of each ask
         std::vector<store::ReadyAsk> asks;

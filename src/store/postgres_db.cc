@@ -307,7 +307,19 @@ Result<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url)
 
 PgConnection::~PgConnection() { PQfinish(connection_); }
 
-bool PgConnection::alive() const { return PQstatus(connection_) == CONNECTION_OK; }
+bool PgConnection::alive() const { return !lost_ && PQstatus(connection_) == CONNECTION_OK; }
+
+Error PgConnection::lose(const std::string& doing) {
+    lost_ = true;
+    return last_error(doing);
+}
+
+/// The error of an answer. One without a SQLSTATE is libpq's own: it could not write or read, which
+/// its status shows only when reading failed.
+Error PgConnection::failure(const pg_result* result) {
+    lost_ = lost_ || PQresultErrorField(result, PG_DIAG_SQLSTATE) == nullptr;
+    return error_of(connection_, result);
+}
 
 int PgConnection::server_version() const { return PQserverVersion(connection_); }
 
@@ -336,7 +348,7 @@ Result<void> PgConnection::execute(const std::string& text) {
     FF_TRY_VOID(leave_pipeline());
     const ResultPtr result(PQexec(connection_, text.c_str()));
     if (result == nullptr || is_failure(PQresultStatus(result.get()))) {
-        return std::unexpected(error_of(connection_, result.get()));
+        return std::unexpected(failure(result.get()));
     }
     return {};
 }
@@ -345,7 +357,7 @@ Result<std::string> PgConnection::scalar(const std::string& text) {
     FF_TRY_VOID(leave_pipeline());
     const ResultPtr result(PQexec(connection_, text.c_str()));
     if (result == nullptr || is_failure(PQresultStatus(result.get()))) {
-        return std::unexpected(error_of(connection_, result.get()));
+        return std::unexpected(failure(result.get()));
     }
     return PQntuples(result.get()) > 0 ? std::string(PQgetvalue(result.get(), 0, 0))
                                        : std::string();
@@ -397,29 +409,34 @@ Result<std::vector<PgRows>> PgConnection::run_queued() {
     std::vector<const std::string*> answers;
     for (const Queued& item : items) {
         if (!send(item, answers)) {
-            return std::unexpected(last_error("sending to PostgreSQL"));
+            return std::unexpected(lose("sending to PostgreSQL"));
         }
     }
     if (PQpipelineSync(connection_) != 1) {
-        return std::unexpected(last_error("sending to PostgreSQL"));
+        return std::unexpected(lose("sending to PostgreSQL"));
     }
+    return answers_of(answers);
+}
+
+Result<std::vector<PgRows>> PgConnection::answers_of(
+    const std::vector<const std::string*>& answers) {
     std::vector<PgRows> out;
     std::optional<Error> failed;
     for (const std::string* preparing : answers) {
         PGresult* result = PQgetResult(connection_);
         if (result == nullptr) {
-            return std::unexpected(last_error("waiting for PostgreSQL"));
+            return std::unexpected(lose("waiting for PostgreSQL"));
         }
         PgRows rows(result);
         const ExecStatusType status = PQresultStatus(result);
         if (is_failure(status)) {
             if (!failed && status != PGRES_PIPELINE_ABORTED) {
-                failed = error_of(connection_, result);
+                failed = failure(result);
             }
             if (preparing != nullptr) {
                 prepared_[*preparing].ready = false;
             }
-            if (!alive()) {
+            if (failed && !alive()) {
                 return std::unexpected(std::move(*failed));
             }
         } else if (preparing == nullptr) {
@@ -427,17 +444,20 @@ Result<std::vector<PgRows>> PgConnection::run_queued() {
         }
         if (PGresult* more = PQgetResult(connection_); more != nullptr) {
             const PgRows dropped(more);
+            lost_ = true;
             return ff::fail(ErrorCode::internal, "PostgreSQL gave an answer nobody asked for");
         }
     }
     PGresult* const sync = PQgetResult(connection_);
     const PgRows dropped(sync);
     if (sync == nullptr || PQresultStatus(sync) != PGRES_PIPELINE_SYNC) {
-        return std::unexpected(failed ? std::move(*failed) : last_error("waiting for PostgreSQL"));
+        const Error lost = lose("waiting for PostgreSQL");
+        return std::unexpected(failed.value_or(lost));
     }
     if (failed) {
         return std::unexpected(std::move(*failed));
     }
+    round_trips_ += 1;
     return out;
 }
 

@@ -126,6 +126,8 @@ class PgConnection {
     Result<std::vector<PgRows>> run_queued();
     [[nodiscard]] bool anything_queued() const { return !queued_.empty(); }
     void forget_queued() { queued_.clear(); }
+    /// How often run_queued() has brought answers.
+    [[nodiscard]] std::uint64_t round_trips() const { return round_trips_; }
 
     /// False once the connection is lost: then nothing works any more.
     [[nodiscard]] bool alive() const;
@@ -153,12 +155,18 @@ class PgConnection {
 
     explicit PgConnection(pg_conn* connection) : connection_(connection) {}
     Error last_error(const std::string& doing) const;
+    /// The same, and nothing is to be expected of the connection any more.
+    Error lose(const std::string& doing);
+    Error failure(const pg_result* result);
+    Result<std::vector<PgRows>> answers_of(const std::vector<const std::string*>& answers);
     bool send(const Queued& item, std::vector<const std::string*>& answers);
     Result<void> enter_pipeline();
     Result<void> leave_pipeline();
 
     pg_conn* connection_;
     bool pooled_ = false;
+    bool lost_ = false;
+    std::uint64_t round_trips_ = 0;
     bool in_pipeline_ = false;
     std::string backend_;
     std::unordered_map<std::string, Prepared> prepared_;

@@ -73,6 +73,7 @@ struct PostgresStore::ReadConnection {
         : db(std::move(connection)), reader(*db) {}
     std::unique_ptr<PgConnection> db;
     SqlReader<PgStatements> reader;
+    bool usable = true;
 };
 
 struct PostgresStore::Writes {

@@ -29,6 +29,14 @@ Result<Row> take(PgRows& rows) {
 
 }  // namespace
 
+void PostgresStore::know_route(core::Route row) {
+    if (routes_.find(row.id) == nullptr) {
+        newest_route_ = std::max(newest_route_, row.id);
+        split_capabilities(row);
+        routes_.add(std::move(row));
+    }
+}
+
 Result<void> PostgresStore::know_routes(const std::vector<RouteId>& needed) {
     PgArray missing(PgArray::Type::integers);
     bool any = false;
@@ -45,10 +53,7 @@ Result<void> PostgresStore::know_routes(const std::vector<RouteId>& needed) {
     s.array(missing);
     FF_TRY(auto rows, select_all<core::Route>(s));
     for (core::Route& row : rows) {
-        if (routes_.find(row.id) == nullptr) {
-            split_capabilities(row);
-            routes_.add(std::move(row));
-        }
+        know_route(std::move(row));
     }
     return {};
 }
@@ -282,6 +287,22 @@ void PostgresStore::ask_ready(Questions& questions, const std::vector<ReadyAsk>&
     }
 }
 
+/// For claims: another process may have made a route a moment ago, and told its caller so.
+void PostgresStore::ask_routes(Questions& questions) {
+    if (std::exchange(routes_asked_, true)) {
+        return;
+    }
+    PgParams params;
+    params.integer(newest_route_);
+    questions.ask(select_routes_above, std::move(params), [this](PgRows& rows) -> Result<void> {
+        while (rows.next()) {
+            FF_TRY(auto row, take<core::Route>(rows));
+            know_route(std::move(row));
+        }
+        return {};
+    });
+}
+
 Result<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     std::vector<Loading> wanted;
     std::set<ExecutionId> missing;
@@ -357,6 +378,9 @@ Result<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     std::vector<std::string> lanes = set.lanes;
     lanes.insert(lanes.end(), expected_lanes_.begin(), expected_lanes_.end());
     const bool locks = !questions.empty();
+    if (!expected_lanes_.empty()) {
+        ask_routes(questions);
+    }
     ask_ready(questions, std::exchange(expected_asks_, {}), lanes, snapshot);
     expected_lanes_.clear();
     if (!questions.empty()) {
@@ -468,6 +492,7 @@ Result<std::vector<ReadyPage>> PostgresStore::lock_ready(std::span<const ReadyAs
         }
     }
     Questions questions(*this);
+    ask_routes(questions);
     ask_ready(questions, open, lanes, snapshot);
     if (!questions.empty()) {
         ask_transaction(questions, false);
@@ -541,7 +566,7 @@ std::unique_ptr<PostgresStore::ReadConnection> PostgresStore::take_reader() {
 void PostgresStore::give_reader(std::unique_ptr<ReadConnection> reader) {
     {
         std::lock_guard lock(readers_mutex_);
-        if (reader && reader->db->alive()) {
+        if (reader && reader->usable && reader->db->alive()) {
             readers_.push_back(std::move(reader));
         } else {
             readers_made_ -= 1;
@@ -560,10 +585,8 @@ Result<void> PostgresStore::read_on(ReadConnection& reader,
     }
     if (reader.db->alive()) {
         reader.db->queue(done ? "COMMIT" : "ROLLBACK");
-        auto ended = reader.db->run_queued();
-        if (done && !ended) {
-            return std::unexpected(std::move(ended).error());
-        }
+        // If that fails what was read is true all the same.
+        reader.usable = reader.db->run_queued().has_value();
     }
     return done;
 }
@@ -579,10 +602,13 @@ Result<void> PostgresStore::read(const std::function<Result<void>(Reader&)>& bod
             }
             reader = std::make_unique<ReadConnection>(std::move(*connection));
         }
+        const std::uint64_t trips = reader->db->round_trips();
         auto done = read_on(*reader, body);
-        const bool lost = !reader->db->alive();
+        // A body that has read something may have taken notes of it, and must not run again.
+        const bool lost_at_once =
+            !done && !reader->db->alive() && reader->db->round_trips() == trips;
         give_reader(std::move(reader));
-        if (!lost || !again) {
+        if (!lost_at_once || !again) {
             return done;
         }
     }

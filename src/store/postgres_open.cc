@@ -111,10 +111,11 @@ Result<std::unique_ptr<PgConnection>> PostgresStore::connect(bool read_only) {
 }
 
 Result<void> PostgresStore::use(std::unique_ptr<PgConnection> connection) {
+    FF_TRY(timeline_, connection->scalar(
+                          "SELECT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)"));
+    FF_TRY(started_, connection->scalar("SELECT extract(epoch FROM pg_postmaster_start_time())"));
     texts_.reset();
     db_ = std::move(connection);
-    FF_TRY(timeline_,
-           db_->scalar("SELECT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)"));
     texts_.emplace(*db_);
     return refresh_routes();
 }
@@ -151,19 +152,16 @@ Result<void> PostgresStore::stay_connected() {
 }
 
 Result<void> PostgresStore::refresh_routes() {
-    routes_stale_ = false;
-    RouteId newest = 0;
-    for (const core::Route& route : routes_.all()) {
-        newest = std::max(newest, route.id);
-    }
     PgStatement& s = texts_->get(select_routes_above);
-    s.integer(std::max<RouteId>(0, newest - route_slack));
-    FF_TRY(auto rows, select_all<core::Route>(s));
-    for (core::Route& row : rows) {
-        if (routes_.find(row.id) == nullptr) {
-            split_capabilities(row);
-            routes_.add(std::move(row));
-        }
+    s.integer(std::max<RouteId>(0, newest_route_ - route_slack));
+    routes_stale_ = false;  // who makes one from here on says so again
+    auto rows = select_all<core::Route>(s);
+    if (!rows) {
+        routes_stale_ = true;
+        return std::unexpected(std::move(rows).error());
+    }
+    for (core::Route& row : *rows) {
+        know_route(std::move(row));
     }
     return {};
 }

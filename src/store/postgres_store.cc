@@ -54,13 +54,20 @@ Result<void> PostgresStore::begin() {
     FF_CHECK(!in_transaction_, "a transaction is open already");
     FF_TRY_VOID(stay_connected());
     if (routes_stale_) {
-        FF_TRY_VOID(refresh_routes());
+        if (auto refreshed = refresh_routes(); !refreshed) {
+            if (db_->alive()) {
+                return refreshed;
+            }
+            FF_TRY_VOID(stay_connected());  // it was lost while it rested, and that is noticed now
+        }
     }
     failed_.reset();
     transaction_.reset();
+    routes_asked_ = false;
     expected_asks_.clear();
     expected_lanes_.clear();
     ready_pages_.clear();
+    proof_.reset();
     begun_ = false;
     in_transaction_ = true;
     db_->queue("BEGIN ISOLATION LEVEL READ COMMITTED");  // goes with the first question
@@ -355,10 +362,15 @@ Result<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
         params.text(self_);
         db_->queue("SELECT pg_notify($1, $2)", std::move(params));
     }
+    for (const ExecutionCell& cell : snapshot.cells) {
+        if (cell.execution.dirty && cell.execution.current) {
+            proof_ = {cell.execution.current->eid, cell.execution.current->last_mutation_at};
+            break;
+        }
+    }
     FF_TRY_VOID(finish_commit());
-    for (core::Route route : snapshot.new_routes) {
-        split_capabilities(route);
-        routes_.add(std::move(route));
+    for (const core::Route& route : snapshot.new_routes) {
+        know_route(route);
     }
     rows_written_ += writes.executions.size() + writes.inputs.size() + writes.attempts.size() +
                      writes.events.size() + writes.log_events.size();
@@ -403,12 +415,39 @@ Result<void> PostgresStore::finish_commit() {
     return std::unexpected(std::move(error));
 }
 
+/// What became of a transaction: a word of pg_xact_status, or `unproven`. A server that crashed
+/// knows nothing of transactions that it had not written down, and gives their numbers to others:
+/// after a restart a number that is committed is ours only if it stands in a row that we wrote.
+Result<std::string> PostgresStore::fate_of(const std::string& number, bool restarted) {
+    if (restarted) {
+        FF_TRY(const std::string never_written_down,
+               db_->scalar("SELECT 1 FROM pg_control_checkpoint() WHERE"
+                           " CAST(split_part(next_xid, ':', 1) AS bigint) * 4294967296 +"
+                           " CAST(split_part(next_xid, ':', 2) AS bigint) <= " +
+                           number));
+        if (!never_written_down.empty()) {
+            return "aborted";
+        }
+    }
+    FF_TRY(std::string status, db_->scalar("SELECT pg_xact_status('" + number + "')"));
+    if (!restarted || status != "committed") {
+        return status;
+    }
+    const auto [eid, changed_at] = proof_.value_or(Proof{});
+    FF_TRY(const std::string proven,
+           db_->scalar("SELECT 1 FROM ff_exec_core WHERE eid = " + std::to_string(eid) +
+                       " AND last_mutation_at = " + std::to_string(changed_at) +
+                       " AND CAST(CAST(xmin AS text) AS bigint) = " + number + " % 4294967296"));
+    return proven.empty() ? "unproven" : "committed";
+}
+
 /// The connection went while COMMIT was under way: did it happen?
 Result<void> PostgresStore::resolve_commit(Error lost) {
     using Clock = std::chrono::steady_clock;
     const std::string number = *transaction_;
-    const std::string backend = db_->backend();
+    const std::string backend = db_->pooled() ? "" : db_->backend();  // else it is anybody's
     const std::string timeline = timeline_;
+    const std::string started = started_;
     const auto deadline = Clock::now() + resolve_for;
     std::string why = lost.detail;
     while (Clock::now() < deadline) {
@@ -426,12 +465,16 @@ Result<void> PostgresStore::resolve_commit(Error lost) {
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid || ' ' ||"
             " backend_start = '" +
             backend + "'");
-        auto status = db_->scalar("SELECT pg_xact_status('" + number + "')");
+        auto status = fate_of(number, started != started_);
         if (status && *status == "committed") {
             return {};
         }
         if (status && *status == "aborted") {
             return ff::fail(ErrorCode::store_io, lost.detail);
+        }
+        if (status && *status == "unproven") {
+            why = "the server was restarted meanwhile";
+            break;
         }
         why = status ? "transaction " + number + " is still " +
                            (status->empty() ? "unknown" : *status)

@@ -8,7 +8,8 @@
 // worker, a lane, a route) is inserted, and if another process was first the transaction fails with
 // `store_busy` and is run again.
 //
-// A COMMIT whose answer is lost is looked up by its transaction number, never guessed.
+// A COMMIT whose answer is lost is looked up by its transaction number, never guessed: where the
+// number proves nothing, after a crash of the server, the answer is `commit_in_doubt`.
 #pragma once
 
 #include <atomic>
@@ -78,6 +79,10 @@ class PostgresStore final : public Store {
     struct Writes;   // what a commit does to each table
     struct Loading;  // what a load still lacks
     class Questions;
+    struct Proof {   // a row as a commit writes it
+        Eid eid = 0;
+        TimestampMs changed_at = 0;
+    };
     struct ReadConnection;
 
     PostgresStore() = default;
@@ -99,6 +104,7 @@ class PostgresStore final : public Store {
     void note_transaction(PgRows& answer);
     Result<void> finish_commit();
     Result<void> resolve_commit(Error lost);
+    Result<std::string> fate_of(const std::string& number, bool restarted);
     void collect(core::Snapshot& snapshot, TimestampMs now, DurationMs retention_default_ms,
                  Writes& writes);
     void collect_cell(core::ExecutionCell& cell, TimestampMs now, DurationMs retention_default_ms,
@@ -109,9 +115,11 @@ class PostgresStore final : public Store {
 
     // Loading (postgres_load.cc).
     Result<void> take_executions(PgRows& rows, core::Snapshot& snapshot);
+    void know_route(core::Route row);
     Result<void> know_routes(const std::vector<RouteId>& needed);
     Result<void> load_rest(const std::vector<Loading>& wanted);
     void ask_transaction(Questions& questions, bool force);
+    void ask_routes(Questions& questions);
     void ask_ready(Questions& questions, const std::vector<ReadyAsk>& asks,
                    const std::vector<std::string>& lanes, core::Snapshot& snapshot);
     Result<void> take_lanes(PgRows& rows, const std::vector<std::string>& asked,
@@ -134,13 +142,17 @@ class PostgresStore final : public Store {
     std::unique_ptr<PgConnection> db_;
     std::optional<PgStatements> texts_;
     core::RouteTable routes_;
+    RouteId newest_route_ = 0;  ///< the highest number among them
     std::string timeline_;  ///< changes when a standby takes over
+    std::string started_;   ///< when the server was started
     bool in_transaction_ = false;
     bool begun_ = false;                      ///< and the server knows
     std::optional<std::string> transaction_;  ///< its number, once known
+    bool routes_asked_ = false;               ///< in this transaction
     std::vector<ReadyAsk> expected_asks_;     ///< of this transaction, not answered yet
     std::vector<std::string> expected_lanes_;
     std::vector<std::pair<ReadyAsk, ReadyPage>> ready_pages_;  ///< answered ahead
+    std::optional<Proof> proof_;              ///< what shows that it was committed
     std::optional<Error> failed_;             ///< a call that cannot fail has failed
     std::int64_t slot_ = 0;                   ///< our part of the numbers of a millisecond
     std::int64_t last_number_ = 0;            ///< time and counter of the newest eid

@@ -195,15 +195,27 @@ TEST_F(Engines, CompleteAndCancelOfOneExecutionHaveOneOutcome) {
     }
 }
 
+TEST_F(Engines, AClaimSeesARouteThatAnotherEngineHasJustMade) {
+    const auto a = open("a");
+    const auto b = open("b");
+    ASSERT_TRUE(a && b);
+    for (int round = 0; round < races; ++round) {
+        // A lane of which the other engine knows no route, and one more kind on a lane it knows.
+        CreateExecution op = job("lane" + std::to_string(round / 2));
+        op.execution_kind = "kind" + std::to_string(round);
+        ASSERT_TRUE(a->run(op));
+        const auto claimed = b->run(claim_by("w1", op.lane_id));
+        ASSERT_TRUE(claimed && claimed->tasks.size() == 1) << code_of(claimed) << " " << round;
+    }
+}
+
 TEST_F(Engines, TwoCompletesOfOneLeaseAgree) {
     const auto a = open("a");
     const auto b = open("b");
     ASSERT_TRUE(a && b);
     for (int round = 0; round < races; ++round) {
         ASSERT_TRUE(a->run(job()));
-        // Of the first, which makes the route, it may not have heard yet.
-        const auto claimed =
-            b->run(with(claim_by("w1"), [](auto& op) { op.max_wait_ms = 10'000; }));
+        const auto claimed = b->run(claim_by("w1"));
         ASSERT_TRUE(claimed && claimed->tasks.size() == 1) << code_of(claimed);
         const Complete end{claimed->tasks[0].handle, "x", {}, Source::lease_holder};
         std::array<Result<StateResult>, 2> got;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/check.h"
+#include "store/transfer_sql.h"
 
 namespace ff::cli {
 
@@ -24,7 +25,7 @@ ReadOnlyStore::ReadOnlyStore(StoreFile file) : file_(std::move(file)), reader_(*
 Result<std::unique_ptr<ReadOnlyStore>> ReadOnlyStore::open(StoreFile file) {
     FF_TRY_VOID(store::check_known_schema(file));
     std::unique_ptr<ReadOnlyStore> opened(new ReadOnlyStore(std::move(file)));
-    FF_TRY(opened->info_.partitions, store::partition_counts_of(opened->db()));
+    FF_TRY(opened->info_.partitions, store::stored_partitions(opened->db()));
     return opened;
 }
 

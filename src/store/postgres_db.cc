@@ -213,6 +213,8 @@ ErrorCode code_of_sqlstate(std::string_view state) {
     return ErrorCode::internal;
 }
 
+std::string_view sqlstate_of(const Error& error) { return error.field("sqlstate"); }
+
 Error PgConnection::last_error(const std::string& doing) const {
     const std::string said = first_line(PQerrorMessage(connection_));
     return {alive() ? ErrorCode::internal : ErrorCode::store_io,
@@ -291,6 +293,7 @@ Result<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url)
     const std::array<const char*, 5> values{"10", "flowfabric", url.c_str(), "UTF8", nullptr};
     PGconn* raw = PQconnectdbParams(keywords.data(), values.data(), 1);
     std::unique_ptr<PgConnection> connection(new PgConnection(raw));
+    connection->where_ = where;
     if (PQstatus(raw) != CONNECTION_OK) {
         const std::string said = first_line(PQerrorMessage(raw));
         return ff::fail(ErrorCode::store_open_failed,
@@ -504,6 +507,51 @@ Result<int> schema_version(PgConnection& db) {
     FF_TRY(const std::string version,
            db.scalar("SELECT COALESCE(MAX(version), 0) FROM ff_schema_migration"));
     return std::stoi(version);
+}
+
+Result<int> schema_version(PgInside& db) { return schema_version(*db.db_); }
+
+Result<int> known_schema_version(PgConnection& db) {
+    FF_TRY(const int version, schema_version(db));
+    if (version == 0) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        db.where() + " is not a FlowFabric store: it has no schema table");
+    }
+    FF_TRY_VOID(check_known_version(version));
+    return version;
+}
+
+// --------------------------------------------------------------------------------------- server
+
+Result<PgServer> server_of(PgConnection& connection) {
+    PgServer server;
+    server.version = connection.server_version();
+    FF_TRY(server.version_text, connection.scalar("SHOW server_version"));
+    FF_TRY(server.encoding, connection.scalar("SHOW server_encoding"));
+    FF_TRY(const std::string standby, connection.scalar("SELECT pg_is_in_recovery()"));
+    server.standby = standby == "t";
+    return server;
+}
+
+Result<void> check_server(const PgServer& server, const std::string& where, PgUse use) {
+    constexpr int version_min = 130'000;
+    if (server.version < version_min) {
+        return ff::fail(ErrorCode::store_open_failed, where + " is PostgreSQL " +
+                                                          server.version_text +
+                                                          "; version 13 or later is needed");
+    }
+    if (server.encoding != "UTF8") {
+        return ff::fail(ErrorCode::store_open_failed,
+                        where + " has the encoding " + server.encoding +
+                            "; create the database with ENCODING 'UTF8' TEMPLATE template0");
+    }
+    if (server.standby && use == PgUse::write) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        where +
+                            " is a standby, which cannot be written to; name the primary, or"
+                            " several hosts with target_session_attrs=read-write");
+    }
+    return {};
 }
 
 }  // namespace ff::store

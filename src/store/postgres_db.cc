@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "store/placed_file.h"
 
 namespace ff::store {
 
@@ -61,7 +62,7 @@ std::string advice(std::string_view message) {
     if (says("password authentication failed") || says("no password supplied")) {
         return "; check user and password in the address, or PGPASSWORD and ~/.pgpass";
     }
-    if (says("database") && says("does not exist")) {
+    if (says(": database \"") && says("does not exist")) {
         return "; create it first, for example with createdb";
     }
     if (says("role") && says("does not exist")) {
@@ -296,8 +297,13 @@ Result<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url)
     connection->where_ = where;
     if (PQstatus(raw) != CONNECTION_OK) {
         const std::string said = first_line(PQerrorMessage(raw));
-        return ff::fail(ErrorCode::store_open_failed,
-                        "cannot open " + where + ": " + said + advice(said));
+        Error error{ErrorCode::store_open_failed,
+                    "cannot open " + where + ": " + said + advice(said),
+                    {}};
+        if (said.contains(": database \"") && said.contains("does not exist")) {
+            error.fields.emplace_back(missing_field, where);
+        }
+        return std::unexpected(std::move(error));
     }
     // Notices are for people at a prompt ("relation exists, skipping").
     PQsetNoticeProcessor(raw, [](void*, const char*) {}, nullptr);
@@ -522,6 +528,11 @@ Result<int> known_schema_version(PgConnection& db) {
 }
 
 // --------------------------------------------------------------------------------------- server
+
+std::string libpq_version() {
+    const int version = PQlibVersion();
+    return std::to_string(version / 10'000) + "." + std::to_string(version % 10'000);
+}
 
 Result<PgServer> server_of(PgConnection& connection) {
     PgServer server;

@@ -263,6 +263,9 @@ Result<int> known_schema_version(PgConnection& db);
 /// doing it all again may work. `store_io`: the connection is gone, or the server is going down.
 ErrorCode code_of_sqlstate(std::string_view sqlstate);
 
+/// Of the library that talks to the server, like `15.4`.
+std::string libpq_version();
+
 /// The SQLSTATE of an error that the server gave.
 std::string_view sqlstate_of(const Error& error);
 

@@ -14,6 +14,7 @@
 #include "store/catalogue.h"
 #include "store/file_lock.h"
 #include "store/location.h"
+#include "store/placed_file.h"
 #include "store/schema.h"
 
 namespace ff::store {
@@ -23,7 +24,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int look_busy_timeout_ms = 5'000;
-constexpr std::string_view missing_field = "missing_file";
 
 std::uint64_t size_of(const std::string& path) {
     std::error_code failed;

@@ -68,7 +68,8 @@ Result<int> schema_version_of(SqliteDb& db);
 /// for an older one. Afterwards every text of the catalogue prepares.
 Result<void> check_known_schema(const StoreFile& file);
 
-/// The error of a file that is not there, and whether an error is that one.
+/// The error of a file that is not there, and whether an error is that one, or of a database that
+/// is not there.
 Error missing_file(std::string_view path);
 bool is_missing_file(const Error& error);
 

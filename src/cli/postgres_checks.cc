@@ -1,4 +1,4 @@
-// Is a store on PostgreSQL sound? The server, the schema and the numbers; rows are in row_checks.cc.
+// Is a store on PostgreSQL sound? The server, the schema, the numbers; rows are in row_checks.cc.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -63,8 +63,8 @@ Result<std::int64_t> number(PgConnection& db, const std::string& text) {
 
 Check check_library(const PgServer& server, const std::string& where) {
     Check check{"library"};
-    check.detail = fmt::format("ff {}, libpq {}, PostgreSQL {}", FF_VERSION,
-                               store::libpq_version(), server.version_text);
+    check.detail = fmt::format("ff {}, libpq {}, PostgreSQL {}", FF_VERSION, store::libpq_version(),
+                               server.version_text);
     if (auto good = store::check_server(server, where, store::PgUse::read); !good) {
         check.add(good.error().detail);
     }
@@ -85,20 +85,24 @@ Check check_database(PgConnection& db, const PgServer& server) {
 
 Check check_connections(PgConnection& db) {
     return checked("connections", [&](Check& check) -> Result<void> {
-        FF_TRY(const auto used, number(db, "SELECT COUNT(*) FROM pg_stat_activity"
-                                           " WHERE backend_type = 'client backend'"));
+        FF_TRY(const auto used, number(db,
+                                       "SELECT COUNT(*) FROM pg_stat_activity"
+                                       " WHERE backend_type = 'client backend'"));
         FF_TRY(const auto engines,
-               number(db, "SELECT COUNT(*) FROM pg_stat_activity WHERE datname ="
-                          " current_database() AND application_name = 'flowfabric' AND"
-                          " pid <> pg_backend_pid()"));
+               number(db,
+                      "SELECT COUNT(*) FROM pg_stat_activity WHERE datname ="
+                      " current_database() AND application_name = 'flowfabric' AND"
+                      " pid <> pg_backend_pid()"));
         FF_TRY(const auto most,
-               number(db, "SELECT CAST(current_setting('max_connections') AS integer) -"
-                          " CAST(current_setting('superuser_reserved_connections') AS integer)"));
+               number(db,
+                      "SELECT CAST(current_setting('max_connections') AS integer) -"
+                      " CAST(current_setting('superuser_reserved_connections') AS integer)"));
         check.detail = fmt::format("{} of {} in use, {} of them by engines here{}", used, most,
                                    engines, db.pooled() ? "; this one goes through a pooler" : "");
         if (used * 100 >= most * connections_warn_percent) {
-            warn(check, "nearly all: raise max_connections, or use fewer engines or a smaller "
-                        "pool_size");
+            warn(check,
+                 "nearly all: raise max_connections, or use fewer engines or a smaller "
+                 "pool_size");
         }
         return {};
     });
@@ -118,8 +122,9 @@ Check check_durability(PgConnection& db) {
             warn(check, "without full_page_writes a power cut may damage the database");
         }
         if (commits == "off") {
-            warn(check, "engines set synchronous_commit to on, unless a pooler is in between or "
-                        "they were opened with synchronous=normal");
+            warn(check,
+                 "engines set synchronous_commit to on, unless a pooler is in between or "
+                 "they were opened with synchronous=normal");
         }
         return {};
     });
@@ -151,32 +156,34 @@ Check check_notify(PgConnection& db, const std::string& url) {
 /// What keeps dead rows from being cleared away.
 Check check_upkeep(PgConnection& db) {
     return checked("upkeep", [&](Check& check) -> Result<void> {
-        FF_TRY(const std::string vacuums,
-               db.scalar("SELECT current_setting('autovacuum') || ' ' ||"
-                         " current_setting('track_counts')"));
+        FF_TRY(const std::string vacuums, db.scalar("SELECT current_setting('autovacuum') || ' ' ||"
+                                                    " current_setting('track_counts')"));
         if (vacuums != "on on") {
-            warn(check, "autovacuum does not run: tables grow and claims get slow; set autovacuum "
-                        "and track_counts to on");
+            warn(check,
+                 "autovacuum does not run: tables grow and claims get slow; set autovacuum "
+                 "and track_counts to on");
         }
         FF_TRY(const auto tables,
-               column(db, "SELECT CAST(relname AS text) FROM pg_class WHERE relname LIKE 'ff\\_%'"
-                          " AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid ="
-                          " to_regclass('ff_exec_core'))"
-                          " AND 'autovacuum_enabled=false' = ANY(reloptions) ORDER BY relname"));
+               column(db,
+                      "SELECT CAST(relname AS text) FROM pg_class WHERE relname LIKE 'ff\\_%'"
+                      " AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid ="
+                      " to_regclass('ff_exec_core'))"
+                      " AND 'autovacuum_enabled=false' = ANY(reloptions) ORDER BY relname"));
         for (const std::string& table : tables) {
             warn(check, "autovacuum is off for " + table);
         }
         FF_TRY(const auto old,
-               column(db, "SELECT 'process ' || pid || ' (' || application_name || ', ' || state ||"
-                          " ') has a transaction open for ' ||"
-                          " CAST(EXTRACT(EPOCH FROM now() - xact_start) AS bigint) || ' s'"
-                          " FROM pg_stat_activity WHERE datname = current_database()"
-                          " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
-                          " AND xact_start < now() - interval '1 minute'"
-                          " UNION ALL SELECT 'prepared transaction ' || gid || ' is open for ' ||"
-                          " CAST(EXTRACT(EPOCH FROM now() - prepared) AS bigint) || ' s'"
-                          " FROM pg_prepared_xacts WHERE database = current_database()"
-                          " AND prepared < now() - interval '1 minute'"));
+               column(db,
+                      "SELECT 'process ' || pid || ' (' || application_name || ', ' || state ||"
+                      " ') has a transaction open for ' ||"
+                      " CAST(EXTRACT(EPOCH FROM now() - xact_start) AS bigint) || ' s'"
+                      " FROM pg_stat_activity WHERE datname = current_database()"
+                      " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+                      " AND xact_start < now() - interval '1 minute'"
+                      " UNION ALL SELECT 'prepared transaction ' || gid || ' is open for ' ||"
+                      " CAST(EXTRACT(EPOCH FROM now() - prepared) AS bigint) || ' s'"
+                      " FROM pg_prepared_xacts WHERE database = current_database()"
+                      " AND prepared < now() - interval '1 minute'"));
         for (const std::string& transaction : old) {
             warn(check, transaction + ", which keeps dead rows and makes claims slow");
         }
@@ -275,10 +282,11 @@ Check check_schema_of(PgConnection& db, const PgServer& server) {
             check.add(applied.error().detail);
         }
         FF_TRY(const auto invalid,
-               column(db, "SELECT CAST(i.relname AS text) FROM pg_index x"
-                          " JOIN pg_class i ON i.oid = x.indexrelid"
-                          " WHERE i.relnamespace = (" +
-                              own_space + ") AND NOT (x.indisvalid AND x.indisready)"));
+               column(db,
+                      "SELECT CAST(i.relname AS text) FROM pg_index x"
+                      " JOIN pg_class i ON i.oid = x.indexrelid"
+                      " WHERE i.relnamespace = (" +
+                          own_space + ") AND NOT (x.indisvalid AND x.indisready)"));
         for (const std::string& index : invalid) {
             check.add(fmt::format("index {} is not valid; REINDEX INDEX {}", index, index));
         }
@@ -297,8 +305,8 @@ Check check_partition_counts(PgConnection& db) {
     return checked("partitions", [&](Check& check) -> Result<void> {
         FF_TRY(const auto families, number(db, "SELECT COUNT(*) FROM ff_partition_config"));
         FF_TRY(const PartitionCounts counts, store::stored_partitions(db));
-        check.detail = fmt::format("{} flow, {} budget, {} quota", counts.flow, counts.budget,
-                                   counts.quota);
+        check.detail =
+            fmt::format("{} flow, {} budget, {} quota", counts.flow, counts.budget, counts.quota);
         if (families == 0) {
             warn(check, "not settled yet: the first engine does that");
         }
@@ -352,9 +360,10 @@ std::string nulls_for(const std::string& text) {
 
 /// A scan of a whole table is what the planner does only when no index serves.
 Result<void> explain_hot_queries(PgConnection& db, Check& check) {
-    FF_TRY_VOID(db.execute("SET LOCAL plan_cache_mode = force_generic_plan;"
-                           "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off;"
-                           "SET LOCAL enable_mergejoin = off; SET LOCAL jit = off"));
+    FF_TRY_VOID(
+        db.execute("SET LOCAL plan_cache_mode = force_generic_plan;"
+                   "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off;"
+                   "SET LOCAL enable_mergejoin = off; SET LOCAL jit = off"));
     for (const HotQuery& query : hot_queries()) {
         FF_TRY_VOID(db.execute("PREPARE ff_doctor_query AS " + query.text));
         FF_TRY(const std::string plan,
@@ -374,10 +383,9 @@ Check check_indexes(PgConnection& db) {
         auto explained = explain_hot_queries(db, check);
         FF_TRY_VOID(db.execute("ROLLBACK"));
         FF_TRY_VOID(std::move(explained));
-        check.detail =
-            check.found > 0
-                ? "a hot query does not use its index"
-                : fmt::format("{} hot queries search by key, none scans", hot_queries().size());
+        check.detail = check.found > 0 ? "a hot query does not use its index"
+                                       : fmt::format("{} hot queries search by key, none scans",
+                                                     hot_queries().size());
         return {};
     });
 }

@@ -226,10 +226,9 @@ class RowScan {
                               e.id.to_string() + ": it can be claimed, and no ready row says so");
         }
         if (const auto key = core::timer_key(e)) {
-            wanted_timers_.add(
-                {{}, {static_cast<std::int64_t>(key->kind), key->due_at, key->eid}},
-                fmt::format("{}: its {} timer at {} is missing", e.id.to_string(),
-                            to_string(key->kind), time_text(key->due_at)));
+            wanted_timers_.add({{}, {static_cast<std::int64_t>(key->kind), key->due_at, key->eid}},
+                               fmt::format("{}: its {} timer at {} is missing", e.id.to_string(),
+                                           to_string(key->kind), time_text(key->due_at)));
         }
         check_armed(e);
         if (const Bucket bucket = core::bucket(e); bucket != Bucket::none) {

@@ -252,7 +252,8 @@ ExitCode run_export(const ExportOptions& options) {
     const bool to_file = options.out != standard_stream;
     const std::string text =
         options.output == Output::json
-            ? json::dump_pretty(as_json(*summary, shown(options.db), options.out, watch.elapsed_ms()))
+            ? json::dump_pretty(
+                  as_json(*summary, shown(options.db), options.out, watch.elapsed_ms()))
             : fmt::format("exported {} to {} in {}", amount(*summary),
                           to_file ? options.out : "standard output", span_text(watch.elapsed_ms()));
     if (to_file) {
@@ -270,12 +271,12 @@ ExitCode run_import(const ImportOptions& options) {
     if (!summary) {
         return complain(summary.error());
     }
-    print_out(
-        (options.output == Output::json
-             ? json::dump_pretty(as_json(*summary, shown(options.db), options.file, watch.elapsed_ms()))
-             : fmt::format("imported {} into {} in {}", amount(*summary), shown(options.db),
-                           span_text(watch.elapsed_ms()))) +
-        "\n");
+    print_out((options.output == Output::json
+                   ? json::dump_pretty(
+                         as_json(*summary, shown(options.db), options.file, watch.elapsed_ms()))
+                   : fmt::format("imported {} into {} in {}", amount(*summary), shown(options.db),
+                                 span_text(watch.elapsed_ms()))) +
+              "\n");
     return ExitCode::ok;
 }
 

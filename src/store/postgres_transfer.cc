@@ -61,16 +61,13 @@ class PostgresExport final : public ExportSource {
 /// The narrow tables that go with rows.
 struct SideSets {
     using Type = PgArray::Type;
-    PgKeySet ready{"ff_ready",
-                   {"route", "rank", "eid"},
-                   {Type::integers, Type::integers, Type::integers}};
-    PgKeySet timers{"ff_timer",
-                    {"kind", "due_at", "eid"},
-                    {Type::integers, Type::integers, Type::integers}};
+    PgKeySet ready{
+        "ff_ready", {"route", "rank", "eid"}, {Type::integers, Type::integers, Type::integers}};
+    PgKeySet timers{
+        "ff_timer", {"kind", "due_at", "eid"}, {Type::integers, Type::integers, Type::integers}};
     PgKeySet listed{"ff_listed", {"bucket", "eid"}, {Type::integers, Type::integers}};
-    PgKeySet tags{"ff_exec_tag",
-                  {"tag_key", "tag_value", "eid"},
-                  {Type::texts, Type::texts, Type::integers}};
+    PgKeySet tags{
+        "ff_exec_tag", {"tag_key", "tag_value", "eid"}, {Type::texts, Type::texts, Type::integers}};
 
     void add(const SideRows& rows) {
         for (const core::ReadyKey& key : rows.ready) {
@@ -216,8 +213,9 @@ Result<void> PostgresImport::begin(const StoreFacts& facts) {
     FF_TRY_VOID(migrate(inside));
     FF_TRY_VOID(import_partitions(*db_, facts.partitions));
     FF_TRY_VOID(db_->execute("DELETE FROM ff_lane_registry"));
-    FF_TRY_VOID(db_->scalar("SELECT set_config('synchronous_commit', 'on', true)"
-                            " WHERE current_setting('synchronous_commit') = 'off'"));
+    FF_TRY_VOID(
+        db_->scalar("SELECT set_config('synchronous_commit', 'on', true)"
+                    " WHERE current_setting('synchronous_commit') = 'off'"));
     return {};
 }
 
@@ -282,8 +280,9 @@ Result<void> PostgresImport::commit(const StoreFacts& facts) {
                             done.error().detail + ")");
     }
     // The planner should know what came in. Autovacuum would see to it, some time.
-    [[maybe_unused]] auto analyzed = db_->execute("ANALYZE ff_exec_core, ff_exec_input, ff_attempt,"
-                                                  " ff_ready, ff_timer, ff_exec_event");
+    [[maybe_unused]] auto analyzed = db_->execute(
+        "ANALYZE ff_exec_core, ff_exec_input, ff_attempt,"
+        " ff_ready, ff_timer, ff_exec_event");
     return {};
 }
 

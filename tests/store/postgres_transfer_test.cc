@@ -272,8 +272,9 @@ TEST_F(PostgresTransfer, an_engine_that_writes_meanwhile_waits) {
     ASSERT_TRUE((*target)->begin({}));
     std::thread engine([&] { put(*opened, changes(core::Lane{"own", LaneState::active, 1})); });
     EXPECT_TRUE((*target)->write(std::vector<core::Route>{route_of(1, "default")}));
-    while (ask(store, "SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND relation ="
-                      " to_regclass('ff_lane_registry')") == "0") {
+    while (ask(store,
+               "SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND relation ="
+               " to_regclass('ff_lane_registry')") == "0") {
     }
     EXPECT_TRUE((*target)->commit({}));
     engine.join();

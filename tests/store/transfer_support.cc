@@ -100,9 +100,9 @@ std::vector<std::string> small_export(const std::string& path) {
         const core::Execution two = waiting(2, 1);
         put(store, changes(one, input_of(1)));
         put(store, changes(two, input_of(2, {{"a", "b"}})));
-        put(store, changes(event_of(one, LeaseEventType::renewed),
-                           event_of(two, LeaseEventType::renewed),
-                           log_event_of(one, core::LogFamily::operator_)));
+        put(store,
+            changes(event_of(one, LeaseEventType::renewed), event_of(two, LeaseEventType::renewed),
+                    log_event_of(one, core::LogFamily::operator_)));
     }
     return lines_of(export_text(path));
 }

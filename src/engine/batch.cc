@@ -172,6 +172,9 @@ Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_
         return run;
     }
     ready_.begin();
+    if (store_.shared()) {
+        desk_.expect(commands);
+    }
     // What commands name is loaded first: on a shared store that may wait for another process, and
     // nothing is held while waiting.
     Result<void> ok = load_all(commands);

@@ -100,6 +100,29 @@ Result<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
     return {};
 }
 
+void ClaimDesk::expect(const std::vector<Pending>& commands) {
+    std::map<ReadyIndex::Group*, std::size_t> demands;
+    std::vector<std::shared_ptr<ReadyIndex::Group>> groups;  // kept while they are named
+    for (const Pending& pending : commands) {
+        if (takes_any(pending.command)) {
+            groups.push_back(ready_.group(demand_by(pending.command)));
+            demands[groups.back().get()] += wanted(pending);
+        }
+    }
+    for (const auto& [group, desk] : desks_) {
+        if (recheck_all_ || demands.contains(group)) {
+            demands[group] += demand_of(desk);
+        }
+    }
+    std::vector<ReadyIndex::Want> wants;
+    for (const auto& [group, demand] : demands) {
+        wants.push_back({group, std::min(demand, demand_counted_max)});
+    }
+    if (!wants.empty()) {
+        ready_.expect(wants);
+    }
+}
+
 std::size_t ClaimDesk::demand_of(const Desk& desk) {
     std::size_t demand = 0;
     for (auto it = desk.queue.begin(); it != desk.queue.end() && demand < demand_counted_max;

@@ -40,6 +40,10 @@ class ClaimDesk {
                        const core::Context& ctx, const ApplyFn& apply,
                        std::vector<Outcome>& outcomes, std::vector<Outcome>& refused);
 
+    /// On a shared store: these commands will be served in this transaction, with whom else is
+    /// already known to be.
+    void expect(const std::vector<Pending>& commands);
+
     /// Look at every waiting claim in the next serve(), whatever became ready.
     void recheck_all() { recheck_all_ = true; }
     /// Is there a waiting claim that the next serve() must look at?

@@ -377,23 +377,31 @@ void ReadyIndex::learn(const std::vector<Queue*>& queues, const store::ReadyPage
     }
 }
 
-Result<void> ReadyIndex::read(const std::vector<Want>& wants, core::Snapshot& snapshot) {
-    std::vector<std::vector<Queue*>> asked;
-    std::vector<store::ReadyAsk> asks;
-    std::vector<std::string> lanes;
+ReadyIndex::Asked ReadyIndex::asked_by(const std::vector<Want>& wants) const {
+    Asked out;
     for (const Want& want : wants) {
         for (const LaneHeads& lane : want.group->lanes) {
             if (auto queues = to_read(lane); !queues.empty()) {
-                asks.push_back(ask_for(queues, want.expected));
-                asked.push_back(std::move(queues));
+                out.asks.push_back(ask_for(queues, want.expected));
+                out.queues.push_back(std::move(queues));
             }
         }
-        lanes.insert(lanes.end(), want.group->demand.lanes.begin(),
-                     want.group->demand.lanes.end());
+        const auto& lanes = want.group->demand.lanes;
+        out.lanes.insert(out.lanes.end(), lanes.begin(), lanes.end());
     }
-    FF_TRY(const auto pages, store_.lock_ready(asks, lanes, snapshot));
+    return out;
+}
+
+void ReadyIndex::expect(const std::vector<Want>& wants) {
+    Asked asked = asked_by(wants);
+    store_.expect_ready(std::move(asked.asks), std::move(asked.lanes));
+}
+
+Result<void> ReadyIndex::read(const std::vector<Want>& wants, core::Snapshot& snapshot) {
+    const Asked asked = asked_by(wants);
+    FF_TRY(const auto pages, store_.lock_ready(asked.asks, asked.lanes, snapshot));
     for (std::size_t i = 0; i < pages.size(); ++i) {
-        learn(asked[i], pages[i]);
+        learn(asked.queues[i], pages[i]);
     }
     return {};
 }

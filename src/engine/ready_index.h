@@ -63,6 +63,8 @@ class ReadyIndex {
         std::size_t expected;
     };
     Result<void> read(const std::vector<Want>& wants, core::Snapshot& snapshot);
+    /// Tells the store what read() will ask it.
+    void expect(const std::vector<Want>& wants);
 
     void insert(const core::ReadyKey& key);
     void erase(const core::ReadyKey& key);
@@ -124,6 +126,12 @@ class ReadyIndex {
     static std::vector<Queue*> to_read(const LaneHeads& lane);
     [[nodiscard]] store::ReadyAsk ask_for(const std::vector<Queue*>& queues,
                                           std::size_t expected) const;
+    struct Asked {
+        std::vector<std::vector<Queue*>> queues;  ///< of each ask
+        std::vector<store::ReadyAsk> asks;
+        std::vector<std::string> lanes;
+    };
+    [[nodiscard]] Asked asked_by(const std::vector<Want>& wants) const;
     void learn(const std::vector<Queue*>& queues, const store::ReadyPage& page);
     Result<void> read_unread(const LaneHeads& lane, std::size_t expected,
                              core::Snapshot& snapshot);

@@ -1,7 +1,9 @@
 // Loading rows of a PostgreSQL store into a batch's snapshot, and reading beside it.
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "store/postgres_internal.h"
 #include "store/sql_reader_body.h"
@@ -154,6 +156,132 @@ Result<void> PostgresStore::load_rest(const std::vector<Loading>& wanted) {
     return {};
 }
 
+namespace {
+
+PgParams array_of(const std::vector<std::string>& texts) {
+    PgArray values(PgArray::Type::texts);
+    for (const std::string& text : texts) {
+        values.text(text);
+    }
+    PgParams params;
+    params.array(values);
+    return params;
+}
+
+/// Two parallel arrays of what `first` and `second` give of each key.
+template <class Key, class First, class Second>
+PgParams pairs_of(const std::vector<Key>& keys, First first, Second second) {
+    PgArray firsts(PgArray::Type::texts);
+    PgArray seconds(PgArray::Type::texts);
+    for (const Key& key : keys) {
+        firsts.text(key.*first);
+        seconds.text(key.*second);
+    }
+    PgParams params;
+    params.array(firsts);
+    params.array(seconds);
+    return params;
+}
+
+PgParams ready_params(const ReadyAsk& ask) {
+    PgArray routes(PgArray::Type::integers);
+    for (RouteId route : ask.routes) {
+        routes.integer(route);
+    }
+    PgParams params;
+    params.array(routes);
+    params.integer(ask.after ? ask.after->rank : std::numeric_limits<std::int32_t>::min());
+    params.integer(ask.after ? ask.after->eid : 0);
+    params.integer(static_cast<std::int64_t>(ask.limit));
+    return params;
+}
+
+/// Those of `keys` that are not loaded, each once.
+template <class Key, class Map>
+std::vector<Key> missing_in(Map& map, const std::vector<Key>& keys) {
+    std::vector<Key> out;
+    for (const Key& key : keys) {
+        if (!map[key].loaded && std::ranges::find(out, key) == out.end()) {
+            out.push_back(key);
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+/// Statements that go together, each with what is to be done with its answer.
+class PostgresStore::Questions {
+  public:
+    explicit Questions(PostgresStore& store) : store_(store) {}
+
+    void ask(const std::string& text, PgParams params,
+             std::function<Result<void>(PgRows&)> take_answer) {
+        store_.db_->queue(text, std::move(params));
+        takers_.push_back(std::move(take_answer));
+    }
+    [[nodiscard]] bool empty() const { return takers_.empty(); }
+
+    Result<void> settle() {
+        if (takers_.empty()) {
+            return {};
+        }
+        FF_TRY(auto answers, store_.run());
+        auto answer = answers.end() - static_cast<std::ptrdiff_t>(takers_.size());
+        for (auto& take_answer : takers_) {
+            FF_TRY_VOID(take_answer(*answer++));
+        }
+        return {};
+    }
+
+  private:
+    PostgresStore& store_;
+    std::vector<std::function<Result<void>(PgRows&)>> takers_;
+};
+
+Result<void> PostgresStore::take_lanes(PgRows& rows, const std::vector<std::string>& asked,
+                                       Snapshot& snapshot) {
+    while (rows.next()) {
+        FF_TRY(auto row, take<core::Lane>(rows));
+        const std::string name = row.name;
+        snapshot.load_lane(name, std::move(row));
+    }
+    for (const std::string& name : asked) {
+        snapshot.load_lane(name, std::nullopt);
+    }
+    return {};
+}
+
+/// Asks for the number of the transaction, which COMMIT may need. `force` gives it one.
+void PostgresStore::ask_transaction(Questions& questions, bool force) {
+    if (!transaction_) {
+        questions.ask(force ? own_transaction : own_transaction_if_any, {},
+                      [this](PgRows& rows) -> Result<void> {
+                          note_transaction(rows);
+                          return {};
+                      });
+    }
+}
+
+void PostgresStore::ask_ready(Questions& questions, const std::vector<ReadyAsk>& asks,
+                              const std::vector<std::string>& lanes, Snapshot& snapshot) {
+    if (auto missing = missing_in(snapshot.lanes, lanes); !missing.empty()) {
+        PgParams params = array_of(missing);
+        questions.ask(lanes_by_name, std::move(params),
+                      [this, &snapshot, missing = std::move(missing)](PgRows& rows) {
+                          return take_lanes(rows, missing, snapshot);
+                      });
+    }
+    for (const ReadyAsk& ask : asks) {
+        questions.ask(lock_best_ready, ready_params(ask),
+                      [this, &snapshot, ask](PgRows& rows) -> Result<void> {
+                          FF_TRY(ReadyPage page, take_ready(rows, ask, snapshot));
+                          ready_pages_.emplace_back(ask, std::move(page));
+                          return {};
+                      });
+    }
+}
+
 Result<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     std::vector<Loading> wanted;
     std::set<ExecutionId> missing;
@@ -168,13 +296,7 @@ Result<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot) {
             missing.insert(need.id);
         }
     }
-    // Each question remembers what to do with its answer.
-    std::vector<std::function<Result<void>(PgRows&)>> questions;
-    const auto ask = [&](const std::string& text, PgParams params,
-                         std::function<Result<void>(PgRows&)> take_answer) {
-        db_->queue(text, std::move(params));
-        questions.push_back(std::move(take_answer));
-    };
+    Questions questions(*this);
     if (!missing.empty()) {
         PgArray ids(PgArray::Type::bytes);
         for (const ExecutionId& id : missing) {
@@ -182,116 +304,65 @@ Result<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot) {
         }
         PgParams params;
         params.array(ids);
-        ask(lock_by_id, std::move(params),
-            [&](PgRows& rows) { return take_executions(rows, snapshot); });
+        questions.ask(lock_by_id, std::move(params),
+                      [&](PgRows& rows) { return take_executions(rows, snapshot); });
     }
-    std::vector<std::string> lanes;
-    for (const std::string& name : set.lanes) {
-        if (!snapshot.lanes[name].loaded) {
-            lanes.push_back(name);
-        }
-    }
-    if (!lanes.empty()) {
-        PgArray names(PgArray::Type::texts);
-        for (const std::string& name : lanes) {
-            names.text(name);
-        }
-        PgParams params;
-        params.array(names);
-        ask(lanes_by_name, std::move(params), [&](PgRows& rows) -> Result<void> {
-            while (rows.next()) {
-                FF_TRY(auto row, take<core::Lane>(rows));
-                const std::string name = row.name;
-                snapshot.load_lane(name, std::move(row));
-            }
-            for (const std::string& name : lanes) {
-                snapshot.load_lane(name, std::nullopt);
-            }
-            return {};
-        });
-    }
-    std::vector<core::IdempotencyKey> keys;
-    for (const auto& key : set.idempotency) {
-        if (!snapshot.idempotency_entries[key].loaded) {
-            keys.push_back(key);
-        }
-    }
+    const auto keys = missing_in(snapshot.idempotency_entries, set.idempotency);
     if (!keys.empty()) {
-        PgArray namespaces(PgArray::Type::texts);
-        PgArray names(PgArray::Type::texts);
-        for (const auto& key : keys) {
-            namespaces.text(key.ns);
-            names.text(key.key);
-        }
-        PgParams params;
-        params.array(namespaces);
-        params.array(names);
-        ask(lock_idempotency, std::move(params), [&](PgRows& rows) -> Result<void> {
-            while (rows.next()) {
-                FF_TRY(auto row, take<core::IdempotencyEntry>(rows));
-                const core::IdempotencyKey key = row.key;
-                snapshot.load_idempotency(key, std::move(row));
-            }
-            for (const auto& key : keys) {
-                snapshot.load_idempotency(key, std::nullopt);
-            }
-            return {};
-        });
+        using Key = core::IdempotencyKey;
+        questions.ask(lock_idempotency, pairs_of(keys, &Key::ns, &Key::key),
+                      [&](PgRows& rows) -> Result<void> {
+                          while (rows.next()) {
+                              FF_TRY(auto row, take<core::IdempotencyEntry>(rows));
+                              const Key key = row.key;
+                              snapshot.load_idempotency(key, std::move(row));
+                          }
+                          for (const Key& key : keys) {
+                              snapshot.load_idempotency(key, std::nullopt);
+                          }
+                          return {};
+                      });
     }
-    std::vector<core::WorkerKey> workers;
-    for (const auto& key : set.workers) {
-        if (!snapshot.workers[key].loaded) {
-            workers.push_back(key);
-        }
-    }
+    const auto workers = missing_in(snapshot.workers, set.workers);
     if (!workers.empty()) {
-        PgArray namespaces(PgArray::Type::texts);
-        PgArray instances(PgArray::Type::texts);
-        for (const auto& key : workers) {
-            namespaces.text(key.ns);
-            instances.text(key.worker_instance_id);
-        }
-        PgParams params;
-        params.array(namespaces);
-        params.array(instances);
-        ask(lock_workers, std::move(params), [&](PgRows& rows) -> Result<void> {
-            while (rows.next()) {
-                FF_TRY(auto row, take<core::WorkerRow>(rows));
-                const core::WorkerKey key = row.key;
-                snapshot.load_worker(key, std::move(row));
-            }
-            for (const auto& key : workers) {
-                snapshot.load_worker(key, std::nullopt);
-            }
-            return {};
-        });
+        using Key = core::WorkerKey;
+        questions.ask(lock_workers, pairs_of(workers, &Key::ns, &Key::worker_instance_id),
+                      [&](PgRows& rows) -> Result<void> {
+                          while (rows.next()) {
+                              FF_TRY(auto row, take<core::WorkerRow>(rows));
+                              const Key key = row.key;
+                              snapshot.load_worker(key, std::move(row));
+                          }
+                          for (const Key& key : workers) {
+                              snapshot.load_worker(key, std::nullopt);
+                          }
+                          return {};
+                      });
     }
     std::vector<std::vector<ExecutionId>> held(set.leased_by.size());
     for (std::size_t i = 0; i < held.size(); ++i) {
         PgParams params;
         params.text(set.leased_by[i].worker_instance_id);
         params.text(set.leased_by[i].ns);
-        ask(sql::leased_by_instance, std::move(params), [&, i](PgRows& rows) -> Result<void> {
-            while (rows.next()) {
-                take_value(rows, "id", held[i].emplace_back());
-                FF_TRY_VOID(rows.check());
-            }
-            return {};
-        });
+        questions.ask(sql::leased_by_instance, std::move(params),
+                      [&, i](PgRows& rows) -> Result<void> {
+                          while (rows.next()) {
+                              take_value(rows, "id", held[i].emplace_back());
+                              FF_TRY_VOID(rows.check());
+                          }
+                          return {};
+                      });
     }
+    // Behind what may wait for others: who waits holds nothing.
+    std::vector<std::string> lanes = set.lanes;
+    lanes.insert(lanes.end(), expected_lanes_.begin(), expected_lanes_.end());
+    const bool locks = !questions.empty();
+    ask_ready(questions, std::exchange(expected_asks_, {}), lanes, snapshot);
+    expected_lanes_.clear();
     if (!questions.empty()) {
-        if (!transaction_) {
-            ask(own_transaction, {}, [this](PgRows& rows) -> Result<void> {
-                note_transaction(rows);
-                return {};
-            });
-        }
-        FF_TRY(auto answers, run());
-        auto answer = answers.end() - static_cast<std::ptrdiff_t>(questions.size());
-        for (auto& take_answer : questions) {
-            FF_TRY_VOID(take_answer(*answer++));
-        }
+        ask_transaction(questions, locks || !set.lanes.empty());
     }
+    FF_TRY_VOID(questions.settle());
     for (const ExecutionId& id : missing) {
         snapshot.cell(id).execution.load(std::nullopt);
     }
@@ -320,12 +391,11 @@ Result<void> PostgresStore::load(std::span<const Eid> eids, core::InputNeed inpu
     if (any) {
         PgParams params;
         params.array(missing);
-        db_->queue(lock_by_eid, std::move(params));
-        db_->queue(own_transaction_if_any);
-        FF_TRY(auto answers, run());
-        note_transaction(answers.back());
-        answers.pop_back();
-        FF_TRY_VOID(take_executions(answers.back(), snapshot));
+        Questions questions(*this);
+        questions.ask(lock_by_eid, std::move(params),
+                      [&](PgRows& rows) { return take_executions(rows, snapshot); });
+        ask_transaction(questions, false);
+        FF_TRY_VOID(questions.settle());
     }
     std::vector<Loading> wanted;
     for (Eid eid : eids) {
@@ -336,97 +406,78 @@ Result<void> PostgresStore::load(std::span<const Eid> eids, core::InputNeed inpu
     return load_rest(wanted);
 }
 
+// -------------------------------------------------------------------------------------- claims
+
+void PostgresStore::expect_ready(std::vector<ReadyAsk> asks, std::vector<std::string> lanes) {
+    expected_asks_ = std::move(asks);
+    expected_lanes_ = std::move(lanes);
+}
+
+Result<ReadyPage> PostgresStore::take_ready(PgRows& rows, const ReadyAsk& ask,
+                                            Snapshot& snapshot) {
+    ReadyPage page;
+    const bool full = rows.size() >= ask.limit;
+    const auto place = [](const core::ReadyKey& key) { return std::pair(key.rank, key.eid); };
+    while (rows.next()) {
+        core::ReadyKey key;
+        key.route = rows.integer();
+        key.rank = static_cast<std::int32_t>(rows.integer());
+        key.eid = rows.integer();
+        if (full && (!page.looked_to || place(*page.looked_to) < place(key))) {
+            page.looked_to = key;
+        }
+        if (rows.is_null()) {
+            continue;  // another process has it
+        }
+        auto row = take<Execution>(rows);
+        if (!row) {
+            warn_("claim passes over execution " + std::to_string(key.eid) + ": " +
+                  row.error().message());
+            continue;
+        }
+        if (core::ready_key(*row) != key) {
+            continue;  // taken between the look and the lock
+        }
+        ExecutionCell& cell = snapshot.cell(row->id);
+        cell.execution.load(std::move(*row));
+        snapshot.index_by_eid(cell);
+        if (!rows.is_null()) {
+            FF_TRY(auto input, take<core::ExecutionInput>(rows));
+            cell.input.load(std::move(input));
+        }
+        page.keys.push_back(key);
+    }
+    return page;
+}
+
 Result<std::vector<ReadyPage>> PostgresStore::lock_ready(std::span<const ReadyAsk> asks,
                                                          const std::vector<std::string>& lanes,
                                                          Snapshot& snapshot) {
-    std::vector<std::string> missing_lanes;
-    PgArray names(PgArray::Type::texts);
-    for (const std::string& lane : lanes) {
-        if (!snapshot.lanes[lane].loaded && std::ranges::find(missing_lanes, lane) ==
-                                                missing_lanes.end()) {
-            missing_lanes.push_back(lane);
-            names.text(lane);
-        }
-    }
-    if (!missing_lanes.empty()) {
-        PgParams params;
-        params.array(names);
-        db_->queue(lanes_by_name, std::move(params));
-    }
+    // A page says itself how far it goes, so one that was asked for with another limit will do.
+    const auto answered = [this](const ReadyAsk& ask) {
+        return std::ranges::find_if(ready_pages_, [&](const auto& entry) {
+            return entry.first.routes == ask.routes && entry.first.after == ask.after;
+        });
+    };
+    expected_asks_.clear();
+    expected_lanes_.clear();
+    std::vector<ReadyAsk> open;
     for (const ReadyAsk& ask : asks) {
-        PgArray routes(PgArray::Type::integers);
-        for (RouteId route : ask.routes) {
-            routes.integer(route);
+        if (answered(ask) == ready_pages_.end()) {
+            open.push_back(ask);
         }
-        PgParams params;
-        params.array(routes);
-        params.integer(ask.after ? ask.after->rank : std::numeric_limits<std::int32_t>::min());
-        params.integer(ask.after ? ask.after->eid : 0);
-        params.integer(static_cast<std::int64_t>(ask.limit));
-        db_->queue(lock_best_ready, std::move(params));
+    }
+    Questions questions(*this);
+    ask_ready(questions, open, lanes, snapshot);
+    if (!questions.empty()) {
+        ask_transaction(questions, false);
+        FF_TRY_VOID(questions.settle());
     }
     std::vector<ReadyPage> pages;
-    if (missing_lanes.empty() && asks.empty()) {
-        return pages;
-    }
-    if (!transaction_) {
-        db_->queue(own_transaction_if_any);
-    }
-    const bool asked_transaction = !transaction_;
-    FF_TRY(auto answers, run());
-    if (asked_transaction) {
-        note_transaction(answers.back());
-        answers.pop_back();
-    }
-    auto answer = answers.end() - static_cast<std::ptrdiff_t>(asks.size()) -
-                  (missing_lanes.empty() ? 0 : 1);
-    if (!missing_lanes.empty()) {
-        while (answer->next()) {
-            FF_TRY(auto row, take<core::Lane>(*answer));
-            const std::string name = row.name;
-            snapshot.load_lane(name, std::move(row));
-        }
-        for (const std::string& name : missing_lanes) {
-            snapshot.load_lane(name, std::nullopt);
-        }
-        ++answer;
-    }
     for (const ReadyAsk& ask : asks) {
-        ReadyPage& page = pages.emplace_back();
-        PgRows& rows = *answer++;
-        const bool full = rows.size() >= ask.limit;
-        while (rows.next()) {
-            core::ReadyKey key;
-            key.route = rows.integer();
-            key.rank = static_cast<std::int32_t>(rows.integer());
-            key.eid = rows.integer();
-            const auto worse = [](const core::ReadyKey& a, const core::ReadyKey& b) {
-                return std::pair(a.rank, a.eid) < std::pair(b.rank, b.eid);
-            };
-            if (full && (!page.looked_to || worse(*page.looked_to, key))) {
-                page.looked_to = key;
-            }
-            if (rows.is_null()) {
-                continue;  // another process has it
-            }
-            auto row = take<Execution>(rows);
-            if (!row) {
-                warn_("claim passes over execution " + std::to_string(key.eid) + ": " +
-                      row.error().message());
-                continue;
-            }
-            if (core::ready_key(*row) != key) {
-                continue;  // taken between the look and the lock
-            }
-            ExecutionCell& cell = snapshot.cell(row->id);
-            cell.execution.load(std::move(*row));
-            snapshot.index_by_eid(cell);
-            if (!rows.is_null()) {
-                FF_TRY(auto input, take<core::ExecutionInput>(rows));
-                cell.input.load(std::move(input));
-            }
-            page.keys.push_back(key);
-        }
+        const auto found = answered(ask);
+        pages.push_back(found->second);
+        ready_pages_.erase(found);
     }
     return pages;
 }

@@ -63,6 +63,9 @@ Result<void> PostgresStore::begin() {
     }
     failed_.reset();
     transaction_.reset();
+    expected_asks_.clear();
+    expected_lanes_.clear();
+    ready_pages_.clear();
     begun_ = false;
     in_transaction_ = true;
     db_->queue("BEGIN ISOLATION LEVEL READ COMMITTED");  // goes with the first question
@@ -459,8 +462,10 @@ Result<void> PostgresStore::commit_upkeep() {
 Result<std::uint64_t> PostgresStore::sweep(const std::string& text, std::int64_t first,
                                            std::int64_t second) {
     FF_CHECK(in_transaction_, "no transaction is open");
-    // One process at a time: the others find nothing to do.
-    db_->queue("SELECT pg_try_advisory_xact_lock(7020584510)");
+    // One process at a time: the others find nothing to do. The lock is this store's, whatever else
+    // the database holds.
+    db_->queue("SELECT pg_try_advisory_xact_lock(70205845,"
+               " CAST(CAST(CAST('ff_exec_core' AS regclass) AS oid) AS integer))");
     FF_TRY(auto answers, run());
     if (!answers.back().next() || answers.back().bytes() != std::string_view("\1", 1)) {
         return 0;

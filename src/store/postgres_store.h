@@ -48,6 +48,7 @@ class PostgresStore final : public Store {
     Result<std::vector<core::ReadyKey>> scan_ready(RouteId route,
                                                    const std::optional<core::ReadyKey>& after,
                                                    std::size_t limit) override;
+    void expect_ready(std::vector<ReadyAsk> asks, std::vector<std::string> lanes) override;
     Result<std::vector<ReadyPage>> lock_ready(std::span<const ReadyAsk> asks,
                                               const std::vector<std::string>& lanes,
                                               core::Snapshot& snapshot) override;
@@ -76,6 +77,7 @@ class PostgresStore final : public Store {
   private:
     struct Writes;   // what a commit does to each table
     struct Loading;  // what a load still lacks
+    class Questions;
     struct ReadConnection;
 
     PostgresStore() = default;
@@ -112,6 +114,12 @@ class PostgresStore final : public Store {
     Result<void> take_executions(PgRows& rows, core::Snapshot& snapshot);
     Result<void> know_routes(const std::vector<RouteId>& needed);
     Result<void> load_rest(const std::vector<Loading>& wanted);
+    void ask_transaction(Questions& questions, bool force);
+    void ask_ready(Questions& questions, const std::vector<ReadyAsk>& asks,
+                   const std::vector<std::string>& lanes, core::Snapshot& snapshot);
+    Result<void> take_lanes(PgRows& rows, const std::vector<std::string>& asked,
+                            core::Snapshot& snapshot);
+    Result<ReadyPage> take_ready(PgRows& rows, const ReadyAsk& ask, core::Snapshot& snapshot);
 
     std::unique_ptr<ReadConnection> take_reader();
     void give_reader(std::unique_ptr<ReadConnection> reader);
@@ -133,6 +141,9 @@ class PostgresStore final : public Store {
     bool in_transaction_ = false;
     bool begun_ = false;                      ///< and the server knows
     std::optional<std::string> transaction_;  ///< its number, once known
+    std::vector<ReadyAsk> expected_asks_;     ///< of this transaction, not answered yet
+    std::vector<std::string> expected_lanes_;
+    std::vector<std::pair<ReadyAsk, ReadyPage>> ready_pages_;  ///< answered ahead
     std::optional<Error> failed_;             ///< a call that cannot fail has failed
     std::int64_t slot_ = 0;                   ///< our part of the numbers of a millisecond
     std::int64_t last_number_ = 0;            ///< time and counter of the newest eid

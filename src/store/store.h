@@ -37,6 +37,7 @@ struct StoreInfo {
 
 /// A question for the best ready executions of some routes.
 struct ReadyAsk {
+    bool operator==(const ReadyAsk&) const = default;
     std::vector<RouteId> routes;
     std::optional<core::ReadyKey> after;  ///< by rank and number; from the heads when absent
     std::size_t limit = 0;
@@ -140,6 +141,9 @@ class Store : public core::RowNumbers {
     /// absent).
     virtual Result<std::vector<core::ReadyKey>> scan_ready(
         RouteId route, const std::optional<core::ReadyKey>& after, std::size_t limit) = 0;
+    /// Says what lock_ready() will be asked for in this transaction: the next load() may bring the
+    /// answers along. Only a hint.
+    virtual void expect_ready(std::vector<ReadyAsk> /*asks*/, std::vector<std::string> /*lanes*/) {}
     /// For stores that other processes write to: the best ready executions that nobody else is at,
     /// loaded with their inputs and kept from the others until the transaction ends. `lanes` are
     /// loaded too. One round trip, however many questions.

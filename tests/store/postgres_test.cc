@@ -1,0 +1,390 @@
+// What is PostgreSQL's own: opening, errors, several stores on one database, connections that go.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <set>
+#include <thread>
+
+#include "store/catalogue.h"
+#include "store/contract.h"
+#include "store/location.h"
+#include "store/postgres_db.h"
+#include "store/postgres_store.h"
+#include "support/postgres.h"
+
+namespace ff::store::test {
+namespace {
+
+using core::Execution;
+using core::LeaseEventType;
+
+class Postgres : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (support::postgres_address().empty()) {
+            GTEST_SKIP() << "there is no PostgreSQL server; see scripts/postgres.sh";
+        }
+        url_ = support::postgres_store(folder_.file("store"));
+    }
+    static Result<std::unique_ptr<PostgresStore>> open_at(const std::string& url,
+                                                          const EngineOptions& options = {}) {
+        FF_TRY(const Location location, parse_location(url));
+        return PostgresStore::open(location, options);
+    }
+    std::unique_ptr<PostgresStore> open(const EngineOptions& options = {}) {
+        auto store = open_at(url_, options);
+        EXPECT_TRUE(store) << store.error().message();
+        return std::move(*store);
+    }
+    /// Statements in the store's own schema, as somebody beside it.
+    void tamper(const std::string& text) {
+        auto connection = PgConnection::open(url_);
+        ASSERT_TRUE(connection) << connection.error().message();
+        auto done = (*connection)->execute(text);
+        ASSERT_TRUE(done) << done.error().message();
+    }
+    std::string ask(const std::string& text) {
+        auto connection = PgConnection::open(url_);
+        EXPECT_TRUE(connection) << connection.error().message();
+        auto value = (*connection)->scalar(text);
+        EXPECT_TRUE(value) << value.error().message();
+        return value ? *value : "";
+    }
+    /// Ends every connection that is in a transaction on the store, as a restart of the server does.
+    void cut_connections() {
+        ask("SELECT count(pg_terminate_backend(pid)) FROM pg_locks"
+            " WHERE pid <> pg_backend_pid() AND relation IN (SELECT oid FROM pg_class"
+            " WHERE relnamespace = (SELECT oid FROM pg_namespace"
+            " WHERE nspname = current_schema()))");
+    }
+    RouteId make_route(Store& store, const std::string& lane = "default") {
+        core::Route row;
+        row.id = store.next_route_id();
+        row.key = {lane, "acme", "job", ""};
+        put(store, changes(row));
+        return row.id;
+    }
+
+    TempDir folder_;
+    std::string url_;
+};
+
+Error error_of(const std::string& url) {
+    auto location = parse_location(url);
+    if (!location) {
+        return location.error();
+    }
+    auto store = PostgresStore::open(*location, {});
+    EXPECT_FALSE(store);
+    return store ? Error{} : store.error();
+}
+
+TEST_F(Postgres, every_catalogue_text_can_be_prepared) {
+    open();
+    auto connection = PgConnection::open(url_);
+    ASSERT_TRUE(connection);
+    int number = 0;
+    for (const std::string& text : sql::all_texts()) {
+        auto done = (*connection)->execute("PREPARE p" + std::to_string(++number) + " AS " + text);
+        EXPECT_TRUE(done) << text << ": " << done.error().message();
+    }
+}
+
+// ------------------------------------------------------------------------------------- opening
+
+TEST_F(Postgres, a_wrong_password_is_one_line_without_the_password) {
+    std::string url = support::postgres_address("FF_TEST_POSTGRES_TCP");
+    const std::size_t at = url.find(":secret@");
+    ASSERT_NE(at, std::string::npos);
+    url.replace(at, 8, ":hunter2@");
+    const Error error = error_of(url);
+    EXPECT_EQ(error.code, ErrorCode::store_open_failed);
+    EXPECT_NE(error.detail.find("password authentication failed"), std::string::npos);
+    EXPECT_NE(error.detail.find("check user and password"), std::string::npos) << error.detail;
+    EXPECT_EQ(error.detail.find("hunter2"), std::string::npos) << error.detail;
+    EXPECT_EQ(error.detail.find('\n'), std::string::npos) << error.detail;
+}
+
+TEST_F(Postgres, a_missing_database_says_to_create_it) {
+    std::string url = support::postgres_address("FF_TEST_POSTGRES_TCP");
+    url.replace(url.find("/ff_test"), 8, "/nowhere");
+    const Error error = error_of(url);
+    EXPECT_EQ(error.code, ErrorCode::store_open_failed);
+    EXPECT_NE(error.detail.find("createdb"), std::string::npos) << error.detail;
+}
+
+TEST_F(Postgres, a_server_that_is_not_there_is_named) {
+    const Error error = error_of("postgresql://ff@127.0.0.1:1/ff_test");
+    EXPECT_EQ(error.code, ErrorCode::store_open_failed);
+    EXPECT_NE(error.detail.find("postgresql://ff@127.0.0.1:1/ff_test"), std::string::npos)
+        << error.detail;
+    EXPECT_NE(error.detail.find("is the server running"), std::string::npos) << error.detail;
+}
+
+TEST_F(Postgres, an_address_that_is_none_is_not_repeated) {
+    const Error error = error_of("postgresql://ff:hunter2@[::1/ff?x=%");
+    EXPECT_EQ(error.code, ErrorCode::invalid_config);
+    EXPECT_EQ(error.detail.find("hunter2"), std::string::npos) << error.detail;
+}
+
+TEST_F(Postgres, a_newer_schema_is_refused) {
+    open();
+    tamper("INSERT INTO ff_schema_migration (version, name, checksum) VALUES (99, 'x', 'y')");
+    const Error error = error_of(url_);
+    EXPECT_EQ(error.code, ErrorCode::schema_too_new);
+    EXPECT_NE(error.detail.find("version 99"), std::string::npos) << error.detail;
+}
+
+TEST_F(Postgres, a_migration_that_was_altered_is_refused) {
+    open();
+    tamper("UPDATE ff_schema_migration SET checksum = 'y' WHERE version = 1");
+    EXPECT_EQ(error_of(url_).code, ErrorCode::store_corrupt);
+}
+
+TEST_F(Postgres, partition_counts_are_stored_and_compared) {
+    EngineOptions four;
+    four.flow_partitions = 4;
+    EXPECT_EQ(open(four)->info().partitions.flow, 4);
+    EXPECT_EQ(open()->info().partitions.flow, 4);
+    EngineOptions eight;
+    eight.flow_partitions = 8;
+    auto refused = open_at(url_, eight);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::partition_mismatch);
+    EXPECT_EQ(refused.error().detail, "partition count mismatch: stored=4 configured=8");
+}
+
+TEST_F(Postgres, a_database_in_another_encoding_is_refused) {
+    const std::string name = "ff_latin1";
+    support::run_on_postgres("CREATE DATABASE " + name +
+                             " ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
+    std::string url = support::postgres_address();
+    url.replace(url.find("/ff_test"), 8, "/" + name);
+    const Error error = error_of(url);
+    support::run_on_postgres("DROP DATABASE " + name);
+    EXPECT_EQ(error.code, ErrorCode::store_open_failed);
+    EXPECT_NE(error.detail.find("LATIN1"), std::string::npos) << error.detail;
+}
+
+TEST_F(Postgres, many_openers_at_once_migrate_once) {
+    std::vector<std::future<Result<std::unique_ptr<PostgresStore>>>> openers;
+    for (int i = 0; i < 4; ++i) {
+        openers.push_back(std::async(std::launch::async, [this] { return open_at(url_); }));
+    }
+    int migrated = 0;
+    for (auto& opener : openers) {
+        auto store = opener.get();
+        ASSERT_TRUE(store) << store.error().message();
+        migrated += (*store)->info().migration.contains("foundations") ? 1 : 0;
+    }
+    EXPECT_EQ(migrated, 1);
+    EXPECT_EQ(ask("SELECT count(*) FROM ff_schema_migration WHERE version > 0"), "2");
+}
+
+TEST_F(Postgres, it_says_what_it_is) {
+    const auto store = open();
+    EXPECT_EQ(store->info().backend, BackendTag::postgres);
+    EXPECT_EQ(store->info().family, "postgres");
+    EXPECT_EQ(store->info().durability, "full (synchronous_commit = on)");
+    EXPECT_EQ(store->info().wake_ups, "notify");
+    EngineOptions off;
+    off.notify = EngineOptions::Notify::off;
+    EXPECT_EQ(open(off)->info().wake_ups, "polling (notify is off)");
+    EngineOptions normal;
+    normal.synchronous = EngineOptions::Synchronous::normal;
+    EXPECT_EQ(open(normal)->info().durability, "normal (synchronous_commit = off)");
+}
+
+TEST_F(Postgres, views_spell_out_the_states) {
+    const auto store = open();
+    put(*store, changes(waiting(1, make_route(*store)), input_of(1, {{"a", "b"}})));
+    EXPECT_EQ(ask("SELECT public_state || ' ' || lane_id FROM ff_executions"), "waiting default");
+}
+
+// --------------------------------------------------------------------------- several on one
+
+TEST_F(Postgres, numbers_of_two_stores_never_meet) {
+    const auto one = open();
+    const auto two = open();
+    std::set<Eid> seen;
+    Eid last = 0;
+    for (int i = 0; i < 10'000; ++i) {
+        EXPECT_TRUE(seen.insert(one->next_eid(t0)).second);
+        EXPECT_TRUE(seen.insert(two->next_eid(t0)).second);
+        const Eid next = one->next_eid(t0 - i);  // a clock that goes back
+        EXPECT_GT(next, last);
+        last = next;
+        seen.insert(next);
+    }
+    // Who came later has the higher number, whichever store it was.
+    EXPECT_LT(one->next_eid(t0 + 60'000), two->next_eid(t0 + 60'001));
+    EXPECT_NE(one->next_route_id(), two->next_route_id());
+}
+
+TEST_F(Postgres, a_claim_passes_over_what_another_store_holds) {
+    const auto one = open();
+    const auto two = open();
+    const RouteId where = make_route(*one);
+    put(*one, changes(waiting(1, where), waiting(2, where), waiting(3, where)));
+    const ReadyAsk ask{{where}, std::nullopt, 1};
+    Transaction first(*one);
+    Transaction second(*two);
+    auto mine = one->lock_ready({&ask, 1}, {"default"}, first.snapshot);
+    ASSERT_TRUE(mine) << mine.error().message();
+    EXPECT_EQ(eids(mine->at(0).keys), (std::vector<Eid>{1}));
+    auto theirs = two->lock_ready({&ask, 1}, {"default"}, second.snapshot);
+    ASSERT_TRUE(theirs);
+    EXPECT_TRUE(theirs->at(0).keys.empty());
+    // It says how far it looked, and goes on from there.
+    ASSERT_TRUE(theirs->at(0).looked_to);
+    const ReadyAsk further{{where}, theirs->at(0).looked_to, 9};
+    theirs = two->lock_ready({&further, 1}, {}, second.snapshot);
+    ASSERT_TRUE(theirs);
+    EXPECT_EQ(theirs->at(0).keys.size(), 2U);
+    EXPECT_FALSE(theirs->at(0).looked_to);
+}
+
+TEST_F(Postgres, who_asks_by_number_does_not_wait_for_another_store) {
+    const auto one = open();
+    const auto two = open();
+    put(*one, changes(waiting(1, make_route(*one))));
+    Transaction first(*one);
+    core::ReadSet set;
+    set.need(id_of(1));
+    ASSERT_TRUE(one->load(set, first.snapshot));
+    Transaction second(*two);
+    const std::vector<Eid> eid{1};
+    ASSERT_TRUE(two->load(eid, core::InputNeed::none, false, second.snapshot));
+    EXPECT_EQ(second.snapshot.find_cell(Eid{1}), nullptr);
+}
+
+TEST_F(Postgres, who_asks_by_id_waits_and_then_sees_what_became_of_it) {
+    const auto one = open();
+    const auto two = open();
+    Execution row = waiting(1, make_route(*one));
+    put(*one, changes(row));
+    auto first = std::make_unique<Transaction>(*one);
+    row.priority = 7;
+    first->apply(changes(row));
+    auto other = std::async(std::launch::async, [&] {
+        Transaction second(*two);
+        core::ReadSet set;
+        set.need(id_of(1));
+        EXPECT_TRUE(two->load(set, second.snapshot));
+        return second.snapshot.execution(id_of(1))->priority;
+    });
+    EXPECT_EQ(other.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+    ASSERT_TRUE(first->commit());
+    EXPECT_EQ(other.get(), 7);
+}
+
+TEST_F(Postgres, the_second_to_take_a_key_is_told_to_try_again) {
+    const auto one = open();
+    const auto two = open();
+    const auto entry = idempotency_of("acme", "key", id_of(1), t0 + 9);
+    Transaction first(*one);
+    Transaction second(*two);
+    first.apply(changes(entry));
+    second.apply(changes(idempotency_of("acme", "key", id_of(2), t0 + 9)));
+    ASSERT_TRUE(first.commit());
+    const auto late = second.commit();
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().code, ErrorCode::store_busy);
+    EXPECT_EQ(find_idempotency(*two, entry.key), entry);
+}
+
+TEST_F(Postgres, a_route_that_another_store_made_is_learned_of) {
+    const auto one = open();
+    const auto two = open();
+    Transaction late(*two);
+    core::Route row;
+    row.id = two->next_route_id();
+    row.key = {"default", "acme", "job", ""};
+    late.apply(changes(row));
+    const RouteId where = make_route(*one);
+    const auto refused = late.commit();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::store_busy);
+    // The next transaction has it.
+    const Transaction again(*two);
+    const core::Route* known = two->routes().find(row.key);
+    ASSERT_NE(known, nullptr);
+    EXPECT_EQ(known->id, where);
+}
+
+TEST_F(Postgres, event_numbers_of_two_stores_are_in_the_order_of_commits) {
+    const auto one = open();
+    const auto two = open();
+    const RouteId where = make_route(*one);
+    const Execution a = waiting(1, where);
+    const Execution b = waiting(2, where);
+    Transaction first(*one);
+    first.apply(changes(a, event_of(a, LeaseEventType::acquired)));
+    put(*two, changes(b, event_of(b, LeaseEventType::acquired)));  // began later, commits earlier
+    ASSERT_TRUE(first.commit());
+    const auto events = look(*one, [](Reader& r) { return r.events_after(0, 9); });
+    ASSERT_EQ(events.size(), 2U);
+    EXPECT_EQ(events[0].eid, 2);
+    EXPECT_EQ(events[1].eid, 1);
+    EXPECT_EQ(find_execution(*one, 1)->last_event_id, events[1].event_id);
+}
+
+TEST_F(Postgres, work_made_ready_by_another_store_is_heard_of) {
+    for (const auto notify : {EngineOptions::Notify::automatic, EngineOptions::Notify::off}) {
+        EngineOptions options;
+        options.notify = notify;
+        const auto one = open(options);
+        const auto two = open(options);
+        const RouteId where = make_route(*one, notify == EngineOptions::Notify::off ? "a" : "b");
+        std::promise<void> heard;
+        std::once_flag once;
+        one->watch([&] { std::call_once(once, [&] { heard.set_value(); }); });
+        put(*two, changes(waiting(notify == EngineOptions::Notify::off ? 1 : 2, where)));
+        EXPECT_EQ(heard.get_future().wait_for(std::chrono::seconds(20)),
+                  std::future_status::ready);
+        one->watch({});
+    }
+}
+
+// -------------------------------------------------------------------------- lost connections
+
+TEST_F(Postgres, a_lost_connection_fails_one_transaction_and_is_made_anew) {
+    const auto store = open();
+    const RouteId where = make_route(*store);
+    {
+        Transaction transaction(*store);
+        transaction.apply(changes(waiting(1, where), input_of(1)));
+        // This transaction holds locks on the store's tables; that is how it is found.
+        core::ReadSet set;
+        set.need(id_of(5));
+        ASSERT_TRUE(store->load(set, transaction.snapshot));
+        cut_connections();
+        const auto done = transaction.commit();
+        ASSERT_FALSE(done);
+        EXPECT_EQ(done.error().code, ErrorCode::store_io) << done.error().message();
+    }
+    EXPECT_FALSE(find_execution(*store, 1));
+    put(*store, changes(waiting(1, where), input_of(1)));
+    EXPECT_TRUE(find_execution(*store, 1));
+}
+
+TEST(PostgresDb, sqlstates_become_errors) {
+    EXPECT_EQ(code_of_sqlstate("40P01"), ErrorCode::store_busy);
+    EXPECT_EQ(code_of_sqlstate("40001"), ErrorCode::store_busy);
+    EXPECT_EQ(code_of_sqlstate("23505"), ErrorCode::store_busy);
+    EXPECT_EQ(code_of_sqlstate("57P01"), ErrorCode::store_io);
+    EXPECT_EQ(code_of_sqlstate("08006"), ErrorCode::store_io);
+    EXPECT_EQ(code_of_sqlstate("53100"), ErrorCode::store_full);
+    EXPECT_EQ(code_of_sqlstate("XX001"), ErrorCode::store_corrupt);
+    EXPECT_EQ(code_of_sqlstate("42601"), ErrorCode::internal);
+}
+
+TEST(PostgresDb, an_address_is_printed_without_its_password) {
+    EXPECT_EQ(printable_url("postgresql://u:p@h:5433/db?sslmode=require"),
+              "postgresql://u@h:5433/db");
+    EXPECT_EQ(printable_url("postgresql:///db?host=/run&password=p"), "postgresql:///db?host=/run");
+}
+
+}  // namespace
+}  // namespace ff::store::test

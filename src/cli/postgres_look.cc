@@ -169,7 +169,8 @@ Result<std::vector<std::size_t>> PostgresLook::missing(const SideTable& table,
         const std::string name = table.columns[i];
         arrays += "$" + std::to_string(i + 1) + ", ";
         names += name + ", ";
-        matches += (i == 0 ? "t." : " AND t.") + name + " = u." + name;
+        matches += i == 0 ? "t." : " AND t.";
+        matches += name + " = u." + name;
         const bool text = i < table.texts;
         PgArray values(text ? PgArray::Type::texts : PgArray::Type::integers);
         for (const SideKey& key : keys) {

@@ -76,8 +76,9 @@ Result<void> check_empty(Db& db, const std::string& where) {
         const std::string name(table_name(batch));
         FF_TRY(const std::string found, db.scalar("SELECT 1 FROM " + name + " LIMIT 1"));
         if (!found.empty()) {
-            return std::unexpected(in_the_way(where, where + " is not empty: there are rows in " +
-                                                         name + "; import into a new store"));
+            std::string why = where;
+            why += " is not empty: there are rows in " + name + "; import into a new store";
+            return std::unexpected(in_the_way(where, why));
         }
     }
     return {};

@@ -112,13 +112,8 @@ CLI::Option& add_number(CLI::App& app, const std::string& name, T& value, Range<
     return *option;
 }
 
-void add_db(CLI::App& app, std::string& db) {
-    app.add_option("--db", db, "The store's file")->required()->type_name("FILE");
-}
-
-/// The same for commands that may go to any database.
 void add_store(CLI::App& app, std::string& db) {
-    app.add_option("--db", db, "The store: a file, or as for an engine")
+    app.add_option("--db", db, "The store: a file, or postgres://…")
         ->required()
         ->type_name("STORE");
 }
@@ -158,8 +153,9 @@ void add_doctor(CLI::App& app, Action& action) {
     auto options = std::make_shared<DoctorOptions>();
     CLI::App& doctor = add_command(app, "doctor", "Check that a store is sound",
                                    "  ff doctor --db app.db          # may run beside its owner\n"
-                                   "  ff doctor --db app.db --quick -o json");
-    add_db(doctor, options->db);
+                                   "  ff doctor --db app.db --quick -o json\n"
+                                   "  ff doctor --db postgres://user@host/database");
+    add_store(doctor, options->db);
     doctor.add_flag("--quick", options->quick, "SQLite's quick check instead of the full one");
     add_output(doctor, options->output);
     doctor.callback([&action, options] { action = [options] { return run_doctor(*options); }; });
@@ -171,8 +167,9 @@ void add_export(CLI::App& app, Action& action) {
         app, "export", "Write everything in a store as JSON lines",
         "  ff export --db app.db --out app.jsonl\n"
         "  ff export --db app.db | gzip > app.jsonl.gz\n"
-        "  ff export --db old.db | ff import --db new.db -\n"
-        "The store may be in use: the export is of one moment. Its log grows meanwhile.");
+        "  ff export --db app.db | ff import --db postgres://user@host/database -\n"
+        "The store may be in use: the export is of one moment. What is written meanwhile makes a\n"
+        "file's log longer, and keeps dead rows in a PostgreSQL database.");
     add_store(command, options->db);
     command.add_option("--out", options->out, "A file to make (default -, standard output)")
         ->type_name("FILE");
@@ -189,8 +186,9 @@ void add_import(CLI::App& app, Action& action) {
         add_command(app, "import", "Fill an empty store with an export",
                     "  ff import --db new.db app.jsonl\n"
                     "  gunzip < app.jsonl.gz | ff import --db new.db -\n"
-                    "The store is made if it is missing, and must be empty and not in use. "
-                    "Everything is\nchecked first; a file that is not right changes nothing.");
+                    "The store is made if it is missing, and must be empty; a file must not be in "
+                    "use, a\nPostgreSQL database must exist. Everything is checked first; a file "
+                    "that is not right\nchanges nothing.");
     add_store(command, options->db);
     command.add_option("file", options->file, "The export; - is standard input")
         ->required()
@@ -286,7 +284,7 @@ void add_inspect(CLI::App& app, Action& action) {
                     "  ff inspect --db app.db leases --all -o json\n"
                     "An execution is named by its id or by the UUID in it. The store may be in "
                     "use.");
-    add_db(inspect, args->common.db);
+    add_store(inspect, args->common.db);
     add_output(inspect, args->common.output);
     inspect.require_subcommand(1);
     inspect.fallthrough();  // --db and -o may come after the subcommand too

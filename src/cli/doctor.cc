@@ -11,6 +11,8 @@
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "store/location.h"
+#include "store/postgres_db.h"
 
 namespace ff::cli {
 
@@ -98,9 +100,24 @@ CheckProgress show_on(ProgressLine& line) {
     };
 }
 
+ExitCode run_on_postgres(const DoctorOptions& options, const std::string& url) {
+    ProgressLine line;
+    CheckOptions how;
+    how.quick = options.quick;
+    how.progress = show_on(line);
+    const auto where = store::printable_url(url);
+    const auto checks = check_postgres(url, how);
+    line.clear();
+    return checks ? report(options, *where, *checks) : complain(checks.error());
+}
+
 }  // namespace
 
 ExitCode run_doctor(const DoctorOptions& options) {
+    const auto location = store::parse_location(options.db);
+    if (location && location->form == store::Location::Form::postgres) {
+        return run_on_postgres(options, location->target);
+    }
     auto file = open_store_file(options.db);
     if (!file) {
         const auto damage = damage_of(file.error());

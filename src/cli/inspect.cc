@@ -51,11 +51,11 @@ ExitCode with_store(const InspectOptions& options, Body body) {
     }
     const Result<void> outcome = body(*look);
     if (!outcome && outcome.error().code == ErrorCode::store_corrupt) {
-        const StoreFile& file = look->store->file();
-        return complain({ErrorCode::store_corrupt,
-                         fmt::format("{} is damaged or cut short ({}); see ff doctor", file.path,
-                                     fault_text(outcome.error(), *file.db)),
-                         {}});
+        return complain(
+            {ErrorCode::store_corrupt,
+             fmt::format("{} is damaged or cut short ({}); see ff doctor",
+                         look->store->info().location, look->store->words_of(outcome.error())),
+             {}});
     }
     return outcome ? ExitCode::ok : complain(outcome.error());
 }

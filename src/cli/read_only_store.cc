@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 
 #include "base/check.h"
+#include "cli/postgres_look.h"
+#include "cli/sqlite_look.h"
+#include "store/location.h"
 
 namespace ff::cli {
 
@@ -14,59 +17,39 @@ std::unexpected<Error> refuse() {
 
 }  // namespace
 
-ReadOnlyStore::ReadOnlyStore(StoreFile file) : file_(std::move(file)), reader_(*file_.db) {
-    info_.family = "sqlite";
-    info_.version = store::sqlite_version();
-    info_.durability = "read only";
-    info_.location = file_.path;
-}
-
-Result<std::unique_ptr<ReadOnlyStore>> ReadOnlyStore::open(StoreFile file) {
-    FF_TRY_VOID(store::check_known_schema(file));
-    std::unique_ptr<ReadOnlyStore> opened(new ReadOnlyStore(std::move(file)));
-    FF_TRY(opened->info_.partitions, store::partition_counts_of(opened->db()));
+Result<std::unique_ptr<ReadOnlyStore>> ReadOnlyStore::open(const std::string& text) {
+    FF_TRY(const store::Location location, store::parse_location(text));
+    std::unique_ptr<ReadOnlyStore> opened;
+    if (location.form == store::Location::Form::postgres) {
+        FF_TRY(opened, PostgresLook::open(location.target));
+    } else {
+        FF_TRY(store::StoreFile file, store::open_store_file(text));
+        FF_TRY(opened, SqliteLook::open(std::move(file)));
+    }
     return opened;
 }
 
-Result<std::unique_ptr<ReadOnlyStore>> ReadOnlyStore::open(const std::string& text) {
-    FF_TRY(StoreFile file, open_store_file(text));
-    return open(std::move(file));
+const std::string count_states_text =
+    "SELECT r.lane_id, e.public_state, COUNT(*) FROM ff_exec_core e"
+    " JOIN ff_route r ON r.route = e.route"
+    " GROUP BY r.lane_id, e.public_state ORDER BY r.lane_id, e.public_state";
+
+Result<StateCount> state_count(std::string lane, std::int64_t state, std::int64_t count) {
+    if (state < 0 || state >= static_cast<std::int64_t>(enum_count<PublicState>)) {
+        return ff::fail(ErrorCode::corruption,
+                        fmt::format("lane {} holds an execution of unknown state {}; see "
+                                    "ff doctor",
+                                    lane, state));
+    }
+    return StateCount{std::move(lane), static_cast<PublicState>(state),
+                      static_cast<std::uint64_t>(count)};
 }
 
-Result<std::vector<StateCount>> ReadOnlyStore::counts() {
-    FF_TRY(store::Statement statement,
-           db().prepare("SELECT r.lane_id, e.public_state, COUNT(*) FROM ff_exec_core e"
-                        " JOIN ff_route r ON r.route = e.route"
-                        " GROUP BY r.lane_id, e.public_state ORDER BY r.lane_id, e.public_state"));
-    std::vector<StateCount> out;
-    for (;;) {
-        FF_TRY(const bool found, statement.step());
-        if (!found) {
-            return out;
-        }
-        StateCount row;
-        row.lane_id = std::string(statement.bytes());
-        const auto state = statement.integer();
-        if (state < 0 || state >= static_cast<std::int64_t>(enum_count<PublicState>)) {
-            return ff::fail(ErrorCode::corruption,
-                            fmt::format("lane {} holds an execution of unknown state {}; see "
-                                        "ff doctor",
-                                        row.lane_id, state));
-        }
-        row.state = static_cast<PublicState>(state);
-        row.count = static_cast<std::uint64_t>(statement.integer());
-        out.push_back(std::move(row));
-    }
-}
-
-Result<void> ReadOnlyStore::read(const std::function<Result<void>(store::Reader&)>& body) {
-    FF_TRY_VOID(db().execute("BEGIN"));
-    Result<void> outcome = body(reader_);
-    // Nothing was written: how the view ends makes no difference.
-    if (auto ended = db().execute("ROLLBACK"); !ended && outcome) {
-        outcome = std::move(ended);
-    }
-    return outcome;
+std::string orphans_text(const std::string& table) {
+    return fmt::format(
+        "SELECT DISTINCT t.eid FROM {} t WHERE NOT EXISTS (SELECT 1 FROM ff_exec_core e WHERE"
+        " e.eid = t.eid) LIMIT 1000",
+        table);
 }
 
 // --------------------------------------------------------------------------- the writing side

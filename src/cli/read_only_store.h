@@ -1,6 +1,6 @@
-// A store's file, opened to look at and never to change: beside its owner, or when it has none.
+// A store, opened to look at and never to change: beside its engines, or when it has none.
 //
-// One connection, one thread. What is seen is committed; unlike the owner's own readers it may be
+// One connection, one thread. What is seen is committed; unlike the readers of an engine it may be
 // a few milliseconds ahead of the disk.
 #pragma once
 
@@ -10,19 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "store/sqlite_db.h"
-#include "store/sqlite_reader.h"
+#include "cli/row_source.h"
 #include "store/store.h"
-#include "store/store_file.h"
 
 namespace ff::cli {
-
-using store::Damage;
-using store::damage_of;
-using store::fault_text;
-using store::FileStamp;
-using store::open_store_file;
-using store::StoreFile;
 
 /// How many executions of a lane are in a state.
 struct StateCount {
@@ -31,22 +22,21 @@ struct StateCount {
     std::uint64_t count = 0;
 };
 
-/// The reading side of store::Store over such a file. The writing side refuses.
-class ReadOnlyStore final : public store::Store {
+/// The reading side of store::Store, and more to look at. The writing side refuses.
+class ReadOnlyStore : public store::Store {
   public:
-    /// Refuses a schema this program does not know exactly: `schema_too_new`, or
-    /// `store_open_failed` for an older one.
-    static Result<std::unique_ptr<ReadOnlyStore>> open(StoreFile file);
+    /// `text` as for Engine::open. Refuses a schema this program does not know exactly:
+    /// `schema_too_new`, or `store_open_failed` for an older one.
     static Result<std::unique_ptr<ReadOnlyStore>> open(const std::string& text);
 
-    [[nodiscard]] const StoreFile& file() const { return file_; }
-    [[nodiscard]] store::SqliteDb& db() const { return *file_.db; }
     /// Visits every execution.
-    Result<std::vector<StateCount>> counts();
+    virtual Result<std::vector<StateCount>> counts() = 0;
+    virtual RowSource& rows() = 0;
+    /// What the database says of a fault that it just gave.
+    virtual std::string words_of(const Error& error) = 0;
 
     [[nodiscard]] const store::StoreInfo& info() const override { return info_; }
     [[nodiscard]] const core::RouteTable& routes() const override { return routes_; }
-    Result<void> read(const std::function<Result<void>(store::Reader&)>& body) override;
     [[nodiscard]] std::uint64_t rows_written() const override { return 0; }
 
     std::int64_t next_eid(TimestampMs now) override;
@@ -77,13 +67,31 @@ class ReadOnlyStore final : public store::Store {
     Result<void> make_durable() override;
     void maintain() override {}
 
-  private:
-    explicit ReadOnlyStore(StoreFile file);
-
-    StoreFile file_;
-    store::SqliteReader reader_;
+  protected:
     store::StoreInfo info_;
+
+  private:
     core::RouteTable routes_;
 };
+
+/// The text of counts(), and the rows of its answer.
+extern const std::string count_states_text;
+Result<StateCount> state_count(std::string lane, std::int64_t state, std::int64_t count);
+
+template <class Statement>
+Result<std::vector<StateCount>> take_counts(Statement& statement) {
+    std::vector<StateCount> out;
+    for (;;) {
+        FF_TRY(const bool found, statement.step());
+        if (!found) {
+            statement.reset();
+            return out;
+        }
+        std::string lane(statement.bytes());
+        const std::int64_t state = statement.integer();
+        FF_TRY(StateCount row, state_count(std::move(lane), state, statement.integer()));
+        out.push_back(std::move(row));
+    }
+}
 
 }  // namespace ff::cli

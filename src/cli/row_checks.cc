@@ -10,7 +10,6 @@
 #include "cli/text.h"
 #include "core/derive.h"
 #include "core/invariants.h"
-#include "store/catalogue.h"
 
 namespace ff::cli {
 
@@ -22,14 +21,48 @@ using core::Execution;
 using core::ReadyKey;
 using core::TimerKey;
 using store::Reader;
-using store::Statement;
 
 constexpr std::size_t page_rows = 500;
+
+const SideTable ready_table{"ff_ready", {"route", "rank", "eid"}};
+const SideTable timer_table{"ff_timer", {"kind", "due_at", "eid"}};
+const SideTable listed_table{"ff_listed", {"bucket", "eid"}};
+const SideTable grant_table{"ff_claim_grant", {"eid"}};
+const SideTable tag_table{"ff_exec_tag", {"tag_key", "tag_value", "eid"}, 2};
+
+/// Rows that should be in a table, and what to say of each that is not.
+class Wanted {
+  public:
+    explicit Wanted(const SideTable& table, Check& check) : table_(table), check_(check) {}
+
+    void add(SideKey key, std::string fault) {
+        keys_.push_back(std::move(key));
+        faults_.push_back(std::move(fault));
+    }
+    /// Asks for all that was added and begins anew.
+    Result<void> look(RowSource& rows) {
+        if (!keys_.empty()) {
+            FF_TRY(const auto missing, rows.missing(table_, keys_));
+            for (const std::size_t place : missing) {
+                check_.add(std::move(faults_[place]));
+            }
+        }
+        keys_.clear();
+        faults_.clear();
+        return {};
+    }
+
+  private:
+    const SideTable& table_;
+    Check& check_;
+    std::vector<SideKey> keys_;
+    std::vector<std::string> faults_;
+};
 
 class RowScan {
   public:
     RowScan(ReadOnlyStore& store, const CheckProgress& progress)
-        : store_(store), progress_(progress), statements_(store.db()) {}
+        : store_(store), rows_(store.rows()), progress_(progress) {}
 
     std::vector<Check> run() {
         guard(readable_, scan_executions());
@@ -81,17 +114,13 @@ class RowScan {
     // ------------------------------------------------------------------------------ executions
 
     Result<void> scan_executions() {
-        FF_TRY(const std::string total, store_.db().scalar("SELECT COUNT(*) FROM ff_exec_core"));
-        const std::uint64_t expected = std::stoull(total);
+        FF_TRY(const std::uint64_t expected, rows_.count_executions());
         Eid after = std::numeric_limits<Eid>::min();
         for (;;) {
             std::vector<Eid> page;
             FF_TRY_VOID(store_.read([&](Reader& reader) -> Result<void> {
-                FF_TRY(page, eids_after(after));
-                for (const Eid eid : page) {
-                    FF_TRY_VOID(check_execution(reader, eid));
-                }
-                return {};
+                FF_TRY(page, rows_.eids_after(after, page_rows));
+                return check_page(reader, page);
             }));
             executions_ += page.size();
             progress_("executions", executions_, expected);
@@ -102,60 +131,50 @@ class RowScan {
         }
     }
 
-    Result<std::vector<Eid>> eids_after(Eid after) {
-        Statement& s = statements_.get(store::sql::executions_after);
-        s.integer(after);
-        s.integer(static_cast<std::int64_t>(page_rows));
-        std::vector<Eid> out;
-        for (;;) {
-            FF_TRY(const bool found, s.step());
-            if (!found) {
-                break;
+    Result<void> check_page(Reader& reader, const std::vector<Eid>& page) {
+        FF_TRY(const auto executions, rows_.executions(page));
+        FF_TRY(const auto attempts, rows_.attempts(page));
+        FF_TRY(const auto inputs, rows_.inputs(page));
+        for (const auto& [eid, row] : executions) {
+            if (!reads(eid, "its row", row)) {
+                continue;
             }
-            out.push_back(s.integer());
+            check_attempts(*row, attempts);
+            FF_TRY_VOID(check_references(reader, *row, inputs));
+            want_derived(*row);
         }
-        s.reset();
-        return out;
+        for (Wanted* wanted :
+             {&wanted_ready_, &wanted_timers_, &wanted_listed_, &wanted_grants_, &wanted_tags_}) {
+            FF_TRY_VOID(wanted->look(rows_));
+        }
+        return {};
     }
 
-    Result<std::optional<Execution>> execution(Eid eid) {
-        Statement& s = statements_.get(store::sql::execution_by_eid);
-        s.integer(eid);
-        return store::select_one<Execution>(s);
-    }
-
-    /// A row that does not read is a finding; any other error ends the scan.
+    /// A row that does not read is a finding.
     template <class T>
-    Result<bool> reads(Eid eid, const char* what, const Result<T>& row) {
-        if (row) {
-            return true;
+    bool reads(Eid eid, const char* what, const Result<T>& row) {
+        if (!row) {
+            readable_.add(
+                fmt::format("execution number {}: {}: {}", eid, what, row.error().detail));
         }
-        if (row.error().code != ErrorCode::corruption) {
-            return std::unexpected(row.error());
-        }
-        readable_.add(fmt::format("execution number {}: {}: {}", eid, what, row.error().detail));
-        return false;
+        return row.has_value();
     }
 
-    Result<void> check_execution(Reader& reader, Eid eid) {
-        const auto row = execution(eid);
-        FF_TRY(const bool row_reads, reads(eid, "its row", row));
-        if (!row_reads || !*row) {
-            return {};
+    void check_attempts(const Execution& e,
+                        const RowSource::Found<std::vector<core::Attempt>>& found) {
+        const auto it = found.find(e.eid);
+        if (it != found.end() && !reads(e.eid, "its attempts", it->second)) {
+            return;
         }
-        const Execution& e = **row;
-        const auto attempts = reader.attempts(eid);
-        FF_TRY(const bool attempts_read, reads(eid, "its attempts", attempts));
-        if (attempts_read) {
-            for (const std::string& violation : core::check_invariants(e, *attempts)) {
-                invariants_.add(e.id.to_string() + ": " + violation);
-            }
+        const std::vector<core::Attempt> none;
+        for (const std::string& violation :
+             core::check_invariants(e, it == found.end() ? none : *it->second)) {
+            invariants_.add(e.id.to_string() + ": " + violation);
         }
-        FF_TRY_VOID(check_references(reader, e));
-        return check_derived(e);
     }
 
-    Result<void> check_references(Reader& reader, const Execution& e) {
+    Result<void> check_references(Reader& reader, const Execution& e,
+                                  const RowSource::Found<core::ExecutionInput>& inputs) {
         if (!routes_.contains(e.route)) {
             FF_TRY_VOID(load_routes(reader));
         }
@@ -165,29 +184,24 @@ class RowScan {
             references_.add(e.id.to_string() + ": its lane is not registered");
         }
         if (e.grant_expires_at) {
-            FF_TRY(const bool there, exists("SELECT 1 FROM ff_claim_grant WHERE eid = $1", e.eid));
-            if (!there) {
-                references_.add(e.id.to_string() + ": it is granted, and the grant is missing");
-            }
+            wanted_grants_.add({{}, {e.eid}},
+                               e.id.to_string() + ": it is granted, and the grant is missing");
         }
-        const auto input = reader.input(e.eid);
-        FF_TRY(const bool input_reads, reads(e.eid, "its input", input));
-        if (!input_reads) {
-            return {};
-        }
-        if (!*input) {
+        const auto it = inputs.find(e.eid);
+        if (it == inputs.end()) {
             references_.add(e.id.to_string() + ": its input is missing");
             return {};
         }
-        if (((*input)->policy && !e.has_policy) || (!(*input)->tags.empty() && !e.has_tags)) {
+        if (!reads(e.eid, "its input", it->second)) {
+            return {};
+        }
+        const core::ExecutionInput& input = *it->second;
+        if ((input.policy && !e.has_policy) || (!input.tags.empty() && !e.has_tags)) {
             references_.add(e.id.to_string() + ": its row does not know of its policy or tags");
         }
-        for (const auto& [key, value] : (*input)->tags) {
-            FF_TRY(const bool there, tag_exists(key, value, e.eid));
-            if (!there) {
-                tags_.add(
-                    fmt::format("{}: tag {}={} is not indexed", e.id.to_string(), key, value));
-            }
+        for (const auto& [key, value] : input.tags) {
+            wanted_tags_.add({{key, value}, {e.eid}}, fmt::format("{}: tag {}={} is not indexed",
+                                                                  e.id.to_string(), key, value));
         }
         return {};
     }
@@ -205,36 +219,23 @@ class RowScan {
         return {};
     }
 
-    /// What should be in the side tables is there.
-    Result<void> check_derived(const Execution& e) {
+    /// What should be in the side tables.
+    void want_derived(const Execution& e) {
         if (const auto key = core::ready_key(e)) {
-            FF_TRY(const bool there,
-                   exists("SELECT 1 FROM ff_ready WHERE route = $1 AND rank = $2 AND eid = $3",
-                          key->route, key->rank, key->eid));
-            if (!there) {
-                ready_.add(e.id.to_string() + ": it can be claimed, and no ready row says so");
-            }
+            wanted_ready_.add({{}, {key->route, key->rank, key->eid}},
+                              e.id.to_string() + ": it can be claimed, and no ready row says so");
         }
         if (const auto key = core::timer_key(e)) {
-            FF_TRY(const bool there,
-                   exists("SELECT 1 FROM ff_timer WHERE kind = $1 AND due_at = $2 AND eid = $3",
-                          static_cast<std::int64_t>(key->kind), key->due_at, key->eid));
-            if (!there) {
-                timers_.add(fmt::format("{}: its {} timer at {} is missing", e.id.to_string(),
-                                        to_string(key->kind), time_text(key->due_at)));
-            }
+            wanted_timers_.add({{}, {static_cast<std::int64_t>(key->kind), key->due_at, key->eid}},
+                               fmt::format("{}: its {} timer at {} is missing", e.id.to_string(),
+                                           to_string(key->kind), time_text(key->due_at)));
         }
         check_armed(e);
         if (const Bucket bucket = core::bucket(e); bucket != Bucket::none) {
-            FF_TRY(const bool there,
-                   exists("SELECT 1 FROM ff_listed WHERE bucket = $1 AND eid = $2",
-                          static_cast<std::int64_t>(bucket), e.eid));
-            if (!there) {
-                listed_.add(fmt::format("{}: it is not in the list of {}", e.id.to_string(),
-                                        to_string(bucket)));
-            }
+            wanted_listed_.add({{}, {static_cast<std::int64_t>(bucket), e.eid}},
+                               fmt::format("{}: it is not in the list of {}", e.id.to_string(),
+                                           to_string(bucket)));
         }
-        return {};
     }
 
     /// The timer fires in time: a renewed lease may keep an earlier one, none may be later. When a
@@ -256,18 +257,29 @@ class RowScan {
 
     // --------------------------------------------------- side tables: nothing that should not be
 
-    /// Pages through a side table; `extra` gives what is wrong with a row, or nothing.
-    template <class Key, class Next, class Extra>
+    /// Pages through a side table. `eid_of` gives the execution of a row, `agrees` whether the
+    /// execution should have it, `name` what it is.
+    template <class Key, class Next, class EidOf, class Agrees, class Name>
     Result<void> scan_side(const char* what, Key after, std::uint64_t& rows, Check& check,
-                           Next next, Extra extra) {
+                           Next next, EidOf eid_of, Agrees agrees, Name name) {
         for (;;) {
             std::size_t found = 0;
             FF_TRY_VOID(store_.read([&](Reader& reader) -> Result<void> {
                 FF_TRY(const auto page, next(reader, after));
+                std::vector<Eid> eids;
                 for (const Key& key : page) {
-                    FF_TRY(const std::string fault, extra(key));
-                    if (!fault.empty()) {
-                        check.add(fault);
+                    eids.push_back(eid_of(key));
+                }
+                FF_TRY(const auto owners, rows_.executions(eids));
+                for (const Key& key : page) {
+                    const auto it = owners.find(eid_of(key));
+                    if (it == owners.end()) {
+                        check.add(fmt::format("{} of execution number {}, which does not exist",
+                                              name(key), eid_of(key)));
+                    } else if (it->second && !agrees(*it->second, key)) {
+                        // One that does not read was reported already.
+                        check.add(fmt::format("{}: {} that it should not have",
+                                              it->second->id.to_string(), name(key)));
                     }
                 }
                 found = page.size();
@@ -284,28 +296,6 @@ class RowScan {
         }
     }
 
-    /// The execution a side row stands for. One that does not read was reported already.
-    Result<std::optional<Execution>> owner(Eid eid, bool& reads_back) {
-        auto row = execution(eid);
-        reads_back = row.has_value();
-        if (!row && row.error().code != ErrorCode::corruption) {
-            return row;
-        }
-        return row ? std::move(*row) : std::nullopt;
-    }
-
-    /// `fault` unless the execution is such that `agrees`.
-    template <class Agrees>
-    Result<std::string> fault_unless(Eid eid, std::string_view row, Agrees agrees) {
-        bool reads_back = false;
-        FF_TRY(const auto e, owner(eid, reads_back));
-        if (!reads_back || (e && agrees(*e))) {
-            return std::string();
-        }
-        return e ? fmt::format("{}: {} that it should not have", e->id.to_string(), row)
-                 : fmt::format("{} of execution number {}, which does not exist", row, eid);
-    }
-
     Result<void> scan_ready() {
         const ReadyKey first{std::numeric_limits<core::RouteId>::min(), 0, 0};
         return scan_side(
@@ -313,10 +303,9 @@ class RowScan {
             [](Reader& reader, const ReadyKey& after) {
                 return reader.ready_after(after, page_rows);
             },
-            [&](const ReadyKey& key) {
-                return fault_unless(key.eid, "a ready row",
-                                    [&](const Execution& e) { return core::ready_key(e) == key; });
-            });
+            [](const ReadyKey& key) { return key.eid; },
+            [](const Execution& e, const ReadyKey& key) { return core::ready_key(e) == key; },
+            [](const ReadyKey&) { return "a ready row"; });
     }
 
     Result<void> scan_timers() {
@@ -326,11 +315,10 @@ class RowScan {
             [](Reader& reader, const TimerKey& after) {
                 return reader.timers_after(after, page_rows);
             },
-            [&](const TimerKey& key) {
-                return fault_unless(
-                    key.eid,
-                    fmt::format("a {} timer at {}", to_string(key.kind), time_text(key.due_at)),
-                    [&](const Execution& e) { return core::timer_key(e) == key; });
+            [](const TimerKey& key) { return key.eid; },
+            [](const Execution& e, const TimerKey& key) { return core::timer_key(e) == key; },
+            [](const TimerKey& key) {
+                return fmt::format("a {} timer at {}", to_string(key.kind), time_text(key.due_at));
             });
     }
 
@@ -342,58 +330,28 @@ class RowScan {
             [](Reader& reader, const Listed& after) {
                 return reader.listed_after(after.first, after.second, page_rows);
             },
-            [&](const Listed& row) {
-                return fault_unless(
-                    row.second, fmt::format("an entry in the list of {}", to_string(row.first)),
-                    [&](const Execution& e) { return core::bucket(e) == row.first; });
+            [](const Listed& row) { return row.second; },
+            [](const Execution& e, const Listed& row) { return core::bucket(e) == row.first; },
+            [](const Listed& row) {
+                return fmt::format("an entry in the list of {}", to_string(row.first));
             });
     }
 
     Result<void> scan_orphans() {
         for (const char* table : {"ff_exec_input", "ff_attempt", "ff_exec_tag", "ff_claim_grant"}) {
             progress_(table, 0, 0);
-            FF_TRY(Statement s,
-                   store_.db().prepare(
-                       fmt::format("SELECT DISTINCT t.eid FROM {} t WHERE NOT EXISTS (SELECT 1 FROM"
-                                   " ff_exec_core e WHERE e.eid = t.eid) LIMIT 1000",
-                                   table)));
-            for (;;) {
-                FF_TRY(const bool found, s.step());
-                if (!found) {
-                    break;
-                }
+            FF_TRY(const auto found, rows_.orphans(table));
+            for (const Eid eid : found) {
                 orphans_.add(fmt::format("{} has rows of execution number {}, which does not exist",
-                                         table, s.integer()));
+                                         table, eid));
             }
         }
         return {};
     }
 
-    // ------------------------------------------------------------------------------- statements
-
-    template <class... Key>
-    Result<bool> exists(const std::string& text, Key... key) {
-        Statement& s = statements_.get(text);
-        (s.integer(key), ...);
-        FF_TRY(const bool found, s.step());
-        s.reset();
-        return found;
-    }
-
-    Result<bool> tag_exists(const std::string& key, const std::string& value, Eid eid) {
-        Statement& s = statements_.get(
-            "SELECT 1 FROM ff_exec_tag WHERE tag_key = $1 AND tag_value = $2 AND eid = $3");
-        s.text(key);
-        s.text(value);
-        s.integer(eid);
-        FF_TRY(const bool found, s.step());
-        s.reset();
-        return found;
-    }
-
     ReadOnlyStore& store_;
+    RowSource& rows_;
     const CheckProgress& progress_;
-    store::StatementCache statements_;
     std::set<core::RouteId> routes_;    ///< known to exist
     std::set<core::RouteId> laneless_;  ///< of these, whose lane does not
     std::uint64_t executions_ = 0;
@@ -408,6 +366,11 @@ class RowScan {
     Check listed_{"listed"};
     Check tags_{"tags"};
     Check orphans_{"orphans"};
+    Wanted wanted_ready_{ready_table, ready_};
+    Wanted wanted_timers_{timer_table, timers_};
+    Wanted wanted_listed_{listed_table, listed_};
+    Wanted wanted_grants_{grant_table, references_};
+    Wanted wanted_tags_{tag_table, tags_};
 };
 
 }  // namespace

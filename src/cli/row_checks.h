@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "cli/read_only_store.h"
 #include "cli/store_checks.h"
 
 namespace ff::cli {

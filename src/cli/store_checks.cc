@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/row_checks.h"
+#include "cli/sqlite_look.h"
 #include "cli/text.h"
 #include "store/catalogue.h"
 #include "store/file_lock.h"
@@ -224,11 +225,6 @@ Check check_durability(const StoreFile& file) {
 
 // ---------------------------------------------------------------------------- indexes in use
 
-struct HotQuery {
-    const char* name;
-    const std::string& text;
-};
-
 Result<std::vector<std::string>> plan_of(SqliteDb& db, const std::string& text) {
     FF_TRY(Statement s, db.prepare("EXPLAIN QUERY PLAN " + text));
     std::vector<std::string> out;
@@ -245,23 +241,7 @@ Result<std::vector<std::string>> plan_of(SqliteDb& db, const std::string& text) 
 }
 
 Check check_indexes(SqliteDb& db) {
-    namespace sql = store::sql;
-    const std::array queries{
-        HotQuery{"head of a claim", sql::ready_head},
-        HotQuery{"due scan", sql::timers_due},
-        HotQuery{"next due time", sql::timer_next},
-        HotQuery{"execution by id", sql::execution_by_id},
-        HotQuery{"execution by number", sql::execution_by_eid},
-        HotQuery{"input of an execution", sql::input_by_eid},
-        HotQuery{"attempts of an execution", sql::attempts_of},
-        HotQuery{"grant of an execution", sql::grant_by_eid},
-        HotQuery{"idempotency key", sql::idempotency_by_key},
-        HotQuery{"list by condition", sql::newest_in_bucket},
-        HotQuery{"list by route", sql::newest_of_route},
-        HotQuery{"list by tag", sql::newest_with_tag},
-        HotQuery{"history event", sql::event_by_id},
-        HotQuery{"events after a cursor", sql::events_after},
-    };
+    const auto queries = hot_queries();
     Check check{"indexes"};
     check.detail = fmt::format("{} hot queries search by key, none scans or sorts", queries.size());
     for (const HotQuery& query : queries) {
@@ -283,6 +263,27 @@ Check check_indexes(SqliteDb& db) {
 }
 
 }  // namespace
+
+std::span<const HotQuery> hot_queries() {
+    namespace sql = store::sql;
+    static const std::array queries{
+        HotQuery{"head of a claim", sql::ready_head},
+        HotQuery{"due scan", sql::timers_due},
+        HotQuery{"next due time", sql::timer_next},
+        HotQuery{"execution by id", sql::execution_by_id},
+        HotQuery{"execution by number", sql::execution_by_eid},
+        HotQuery{"input of an execution", sql::input_by_eid},
+        HotQuery{"attempts of an execution", sql::attempts_of},
+        HotQuery{"grant of an execution", sql::grant_by_eid},
+        HotQuery{"idempotency key", sql::idempotency_by_key},
+        HotQuery{"list by condition", sql::newest_in_bucket},
+        HotQuery{"list by route", sql::newest_of_route},
+        HotQuery{"list by tag", sql::newest_with_tag},
+        HotQuery{"history event", sql::event_by_id},
+        HotQuery{"events after a cursor", sql::events_after},
+    };
+    return queries;
+}
 
 std::vector<Check> check_damaged(const Damage& damage) {
     StoreFile file;
@@ -306,7 +307,7 @@ std::vector<Check> check_store(StoreFile file, const CheckOptions& options) {
         return checks;
     }
     checks.push_back(check_indexes(*file.db));
-    auto opened = ReadOnlyStore::open(std::move(file));
+    auto opened = SqliteLook::open(std::move(file));
     if (!opened) {
         Check check{"readable"};
         check.detail = "the rows could not be read";

@@ -1,18 +1,29 @@
-// Is this store sound? Everything a program can find out about a store's file without changing it.
+// Is this store sound? Everything a program can find out about a store without changing it. May run
+// beside its engines.
 //
-// May run beside the owner: rows are visited in pages, each in a short view of its own, so that a
-// busy store is not held up and every finding is of one consistent moment.
+// Rows are visited in pages. Those of a file each in a short view of its own, so that a busy store
+// is not held up; those of a PostgreSQL database all in one view. Every finding is of one moment.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "cli/read_only_store.h"
+#include <ff/states.h>
+
+#include "store/store_file.h"
 
 namespace ff::cli {
+
+using store::Damage;
+using store::damage_of;
+using store::fault_text;
+using store::FileStamp;
+using store::open_store_file;
+using store::StoreFile;
 
 FF_WORD_ENUM(CheckStatus, ok, warn, fail)
 
@@ -44,6 +55,16 @@ std::vector<Check> check_store(StoreFile file, const CheckOptions& options);
 
 /// The report on a file that is so broken that it could not be opened.
 std::vector<Check> check_damaged(const Damage& damage);
+
+/// The same for a PostgreSQL database. An error when it cannot be reached.
+Result<std::vector<Check>> check_postgres(const std::string& url, const CheckOptions& options);
+
+/// Queries that must find their rows by a key, however long the tables are.
+struct HotQuery {
+    const char* name;
+    const std::string& text;
+};
+std::span<const HotQuery> hot_queries();
 
 /// No check failed.
 bool all_sound(const std::vector<Check>& checks);

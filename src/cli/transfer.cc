@@ -21,6 +21,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "store/placed_file.h"
+#include "store/postgres_db.h"
 #include "store/sqlite_backup.h"
 #include "store/store_file.h"
 #include "store/transfer.h"
@@ -63,6 +64,15 @@ class Watch {
     SteadyClock::time_point began_ = SteadyClock::now();
     SteadyClock::time_point shown_at_ = began_;
 };
+
+/// The store as people may see it: an address may hold a password.
+std::string shown(const std::string& db) {
+    const auto location = store::parse_location(db);
+    if (location && location->form == store::Location::Form::postgres) {
+        return store::printable_url(db).value_or("the PostgreSQL store");
+    }
+    return db;
+}
 
 std::uint64_t count_of(const TransferSummary& summary, std::string_view table) {
     for (std::size_t i = 0; i < store::transfer_tables; ++i) {
@@ -242,7 +252,8 @@ ExitCode run_export(const ExportOptions& options) {
     const bool to_file = options.out != standard_stream;
     const std::string text =
         options.output == Output::json
-            ? json::dump_pretty(as_json(*summary, options.db, options.out, watch.elapsed_ms()))
+            ? json::dump_pretty(
+                  as_json(*summary, shown(options.db), options.out, watch.elapsed_ms()))
             : fmt::format("exported {} to {} in {}", amount(*summary),
                           to_file ? options.out : "standard output", span_text(watch.elapsed_ms()));
     if (to_file) {
@@ -260,12 +271,12 @@ ExitCode run_import(const ImportOptions& options) {
     if (!summary) {
         return complain(summary.error());
     }
-    print_out(
-        (options.output == Output::json
-             ? json::dump_pretty(as_json(*summary, options.db, options.file, watch.elapsed_ms()))
-             : fmt::format("imported {} into {} in {}", amount(*summary), options.db,
-                           span_text(watch.elapsed_ms()))) +
-        "\n");
+    print_out((options.output == Output::json
+                   ? json::dump_pretty(
+                         as_json(*summary, shown(options.db), options.file, watch.elapsed_ms()))
+                   : fmt::format("imported {} into {} in {}", amount(*summary), shown(options.db),
+                                 span_text(watch.elapsed_ms()))) +
+              "\n");
     return ExitCode::ok;
 }
 

@@ -37,12 +37,8 @@ Result<void> check_applied(Db& db, int version) {
 template <class Db>
 Result<int> check_schema(Db& db) {
     FF_TRY(const int version, schema_version(db));
-    const int newest = migrations().back().version;
-    if (version > newest) {
-        return ff::fail(ErrorCode::schema_too_new, "the store has schema version " +
-                                                       std::to_string(version) +
-                                                       ", this program knows up to " +
-                                                       std::to_string(newest) + "; use a newer ff");
+    if (version > migrations().back().version) {
+        FF_TRY_VOID(check_known_version(version));
     }
     FF_TRY_VOID(check_applied(db, version));
     return version;

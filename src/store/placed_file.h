@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <ff/error.h>
 
@@ -41,6 +42,9 @@ class PlacedFile {
 /// that one.
 Error in_the_way(const std::string& what, const std::string& sentence);
 bool is_in_the_way(const Error& error);
+
+/// The field of an error that says what is not there: see is_missing_file().
+inline constexpr std::string_view missing_field = "missing_file";
 
 /// Makes the names of new files in the folder of `path` survive a power cut.
 Result<void> sync_folder_of(const std::string& path);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "store/placed_file.h"
 
 namespace ff::store {
 
@@ -61,7 +62,7 @@ std::string advice(std::string_view message) {
     if (says("password authentication failed") || says("no password supplied")) {
         return "; check user and password in the address, or PGPASSWORD and ~/.pgpass";
     }
-    if (says("database") && says("does not exist")) {
+    if (says(": database \"") && says("does not exist")) {
         return "; create it first, for example with createdb";
     }
     if (says("role") && says("does not exist")) {
@@ -213,6 +214,8 @@ ErrorCode code_of_sqlstate(std::string_view state) {
     return ErrorCode::internal;
 }
 
+std::string_view sqlstate_of(const Error& error) { return error.field("sqlstate"); }
+
 Error PgConnection::last_error(const std::string& doing) const {
     const std::string said = first_line(PQerrorMessage(connection_));
     return {alive() ? ErrorCode::internal : ErrorCode::store_io,
@@ -291,10 +294,16 @@ Result<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url)
     const std::array<const char*, 5> values{"10", "flowfabric", url.c_str(), "UTF8", nullptr};
     PGconn* raw = PQconnectdbParams(keywords.data(), values.data(), 1);
     std::unique_ptr<PgConnection> connection(new PgConnection(raw));
+    connection->where_ = where;
     if (PQstatus(raw) != CONNECTION_OK) {
         const std::string said = first_line(PQerrorMessage(raw));
-        return ff::fail(ErrorCode::store_open_failed,
-                        "cannot open " + where + ": " + said + advice(said));
+        Error error{ErrorCode::store_open_failed,
+                    "cannot open " + where + ": " + said + advice(said),
+                    {}};
+        if (said.contains(": database \"") && said.contains("does not exist")) {
+            error.fields.emplace_back(missing_field, where);
+        }
+        return std::unexpected(std::move(error));
     }
     // Notices are for people at a prompt ("relation exists, skipping").
     PQsetNoticeProcessor(raw, [](void*, const char*) {}, nullptr);
@@ -524,6 +533,56 @@ Result<int> schema_version(PgConnection& db) {
     FF_TRY(const std::string version,
            db.scalar("SELECT COALESCE(MAX(version), 0) FROM ff_schema_migration"));
     return std::stoi(version);
+}
+
+Result<int> schema_version(PgInside& db) { return schema_version(*db.db_); }
+
+Result<int> known_schema_version(PgConnection& db) {
+    FF_TRY(const int version, schema_version(db));
+    if (version == 0) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        db.where() + " is not a FlowFabric store: it has no schema table");
+    }
+    FF_TRY_VOID(check_known_version(version));
+    return version;
+}
+
+// --------------------------------------------------------------------------------------- server
+
+std::string libpq_version() {
+    const int version = PQlibVersion();
+    return std::to_string(version / 10'000) + "." + std::to_string(version % 10'000);
+}
+
+Result<PgServer> server_of(PgConnection& connection) {
+    PgServer server;
+    server.version = connection.server_version();
+    FF_TRY(server.version_text, connection.scalar("SHOW server_version"));
+    FF_TRY(server.encoding, connection.scalar("SHOW server_encoding"));
+    FF_TRY(const std::string standby, connection.scalar("SELECT pg_is_in_recovery()"));
+    server.standby = standby == "t";
+    return server;
+}
+
+Result<void> check_server(const PgServer& server, const std::string& where, PgUse use) {
+    constexpr int version_min = 130'000;
+    if (server.version < version_min) {
+        return ff::fail(ErrorCode::store_open_failed, where + " is PostgreSQL " +
+                                                          server.version_text +
+                                                          "; version 13 or later is needed");
+    }
+    if (server.encoding != "UTF8") {
+        return ff::fail(ErrorCode::store_open_failed,
+                        where + " has the encoding " + server.encoding +
+                            "; create the database with ENCODING 'UTF8' TEMPLATE template0");
+    }
+    if (server.standby && use == PgUse::write) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        where +
+                            " is a standby, which cannot be written to; name the primary, or"
+                            " several hosts with target_session_attrs=read-write");
+    }
+    return {};
 }
 
 }  // namespace ff::store

@@ -134,6 +134,8 @@ class PgConnection {
     /// Does something stand between this program and the server?
     [[nodiscard]] bool pooled() const { return pooled_; }
     [[nodiscard]] int server_version() const;
+    /// The address without its password.
+    [[nodiscard]] const std::string& where() const { return where_; }
     /// Process id and start of the server's process that serves this connection.
     [[nodiscard]] const std::string& backend() const { return backend_; }
 
@@ -168,6 +170,7 @@ class PgConnection {
     bool lost_ = false;
     std::uint64_t round_trips_ = 0;
     bool in_pipeline_ = false;
+    std::string where_;
     std::string backend_;
     std::unordered_map<std::string, Prepared> prepared_;
     std::unordered_set<std::string> texts_;  ///< of what is queued, at addresses that stay
@@ -227,9 +230,52 @@ class PgStatements {
 /// Found by migrate.h: 0 when there is no store yet.
 Result<int> schema_version(PgConnection& db);
 
+/// For migrate.h inside a transaction that somebody else has begun, and ends: all or nothing.
+class PgInside {
+  public:
+    static constexpr Dialect dialect = Dialect::postgres;
+    static constexpr const char* begin_migration = "";
+
+    explicit PgInside(PgConnection& db) : db_(&db) {}
+    Result<void> execute(const std::string& text) {
+        return text == begin_migration || text == "COMMIT" || text == "ROLLBACK"
+                   ? Result<void>()
+                   : db_->execute(text);
+    }
+    Result<std::string> scalar(const std::string& text) { return db_->scalar(text); }
+
+  private:
+    friend Result<int> schema_version(PgInside& db);
+    PgConnection* db_;
+};
+Result<int> schema_version(PgInside& db);
+
+/// What a server is.
+struct PgServer {
+    int version = 0;  ///< 150004 is 15.4
+    std::string version_text;
+    std::string encoding;  ///< of the database
+    bool standby = false;
+};
+Result<PgServer> server_of(PgConnection& connection);
+
+/// `store_open_failed` when a store cannot be used there, or read.
+enum class PgUse : std::uint8_t { read, write };
+Result<void> check_server(const PgServer& server, const std::string& where, PgUse use);
+
+/// The version of a store this program knows exactly, for who only reads; otherwise as
+/// check_known_version(), and `store_open_failed` for a database that holds no store.
+Result<int> known_schema_version(PgConnection& db);
+
 /// The error of a failed statement by its SQLSTATE. `store_busy`: another process was in the way,
 /// doing it all again may work. `store_io`: the connection is gone, or the server is going down.
 ErrorCode code_of_sqlstate(std::string_view sqlstate);
+
+/// Of the library that talks to the server, like `15.4`.
+std::string libpq_version();
+
+/// The SQLSTATE of an error that the server gave.
+std::string_view sqlstate_of(const Error& error);
 
 /// The connection string without its password, for people. `invalid_config` when it is none.
 Result<std::string> printable_url(const std::string& url);

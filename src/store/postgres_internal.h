@@ -5,13 +5,11 @@
 #include <string>
 
 #include "store/catalogue.h"
+#include "store/postgres_reader.h"
 #include "store/postgres_rows.h"
 #include "store/postgres_store.h"
-#include "store/sql_reader.h"
 
 namespace ff::store {
-
-extern template class SqlReader<PgStatements>;
 
 // In the order of ids, waiting: two transactions that want the same rows take them one after the
 // other.
@@ -72,7 +70,7 @@ struct PostgresStore::ReadConnection {
     explicit ReadConnection(std::unique_ptr<PgConnection> connection)
         : db(std::move(connection)), reader(*db) {}
     std::unique_ptr<PgConnection> db;
-    SqlReader<PgStatements> reader;
+    PostgresReader reader;
     bool usable = true;
 };
 

@@ -7,12 +7,12 @@
 #include "store/migrate.h"
 #include "store/postgres_internal.h"
 #include "store/sql_rows.h"
+#include "store/transfer_sql.h"
 
 namespace ff::store {
 
 namespace {
 
-constexpr int server_version_min = 130'000;
 /// How long a writer tries to reach its database before everybody is told.
 constexpr auto reconnect_for = std::chrono::seconds(10);
 constexpr auto reconnect_pause = std::chrono::milliseconds(50);
@@ -70,30 +70,12 @@ Result<void> PostgresStore::start(const Location& location, const EngineOptions&
                          : "polling (notifications do not arrive)";
     FF_TRY_VOID(use(std::move(connection)));
     FF_TRY_VOID(draw_slot());
-    return {};
+    return begin_above_old_numbers();
 }
 
 Result<void> PostgresStore::check_server(PgConnection& connection) {
-    if (connection.server_version() < server_version_min) {
-        FF_TRY(const std::string version, connection.scalar("SHOW server_version"));
-        return ff::fail(ErrorCode::store_open_failed,
-                        info_.location + " is PostgreSQL " + version +
-                            "; version 13 or later is needed");
-    }
-    FF_TRY(const std::string encoding, connection.scalar("SHOW server_encoding"));
-    if (encoding != "UTF8") {
-        return ff::fail(ErrorCode::store_open_failed,
-                        info_.location + " has the encoding " + encoding +
-                            "; create the database with ENCODING 'UTF8' TEMPLATE template0");
-    }
-    FF_TRY(const std::string standby, connection.scalar("SELECT pg_is_in_recovery()"));
-    if (standby == "t") {
-        return ff::fail(ErrorCode::store_open_failed,
-                        info_.location +
-                            " is a standby, which cannot be written to; name the primary, or"
-                            " several hosts with target_session_attrs=read-write");
-    }
-    return {};
+    FF_TRY(const PgServer server, server_of(connection));
+    return store::check_server(server, info_.location, PgUse::write);
 }
 
 Result<std::unique_ptr<PgConnection>> PostgresStore::connect(bool read_only) {
@@ -123,6 +105,14 @@ Result<void> PostgresStore::use(std::unique_ptr<PgConnection> connection) {
 Result<void> PostgresStore::draw_slot() {
     FF_TRY(const std::string slot, db_->scalar("SELECT nextval('ff_process_slot')"));
     slot_ = std::stoll(slot);
+    return {};
+}
+
+/// Numbers follow the clock. Those of a process, or of a store this one was imported from, whose
+/// clock was ahead are passed over.
+Result<void> PostgresStore::begin_above_old_numbers() {
+    FF_TRY(const std::string highest, db_->scalar(highest_eid));
+    note_eid(std::stoll(highest));
     return {};
 }
 

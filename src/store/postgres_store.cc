@@ -37,6 +37,11 @@ std::int64_t PostgresStore::next_eid(TimestampMs now) {
     return ((time << slot_bits | slot_) << counter_bits) | counter;
 }
 
+void PostgresStore::note_eid(Eid highest) {
+    const std::int64_t time = highest >> (slot_bits + counter_bits);
+    last_number_ = std::max(last_number_, ((time + 1) << counter_bits) - 1);
+}
+
 std::int64_t PostgresStore::next_route_id() {
     db_->queue("SELECT nextval('ff_route_number')");
     auto answers = run();

@@ -95,6 +95,9 @@ class PostgresStore final : public Store {
     /// Connects anew when the connection is lost, trying for a while.
     Result<void> stay_connected();
     Result<void> draw_slot();
+    Result<void> begin_above_old_numbers();
+    /// The next eid is above this one.
+    void note_eid(Eid highest);
     /// Reads the routes that are not known yet.
     Result<void> refresh_routes();
 

@@ -247,6 +247,21 @@ std::string expand(std::string_view text, Dialect dialect) {
     return out;
 }
 
+Result<void> check_known_version(int version) {
+    const int known = migrations().back().version;
+    const std::string has = "the store has schema version " + std::to_string(version);
+    if (version > known) {
+        return ff::fail(ErrorCode::schema_too_new, has + ", this program knows up to " +
+                                                       std::to_string(known) + "; use a newer ff");
+    }
+    if (version < known) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        has + ", this program reads " + std::to_string(known) +
+                            "; let an engine of this version open it once");
+    }
+    return {};
+}
+
 std::string checksum(const Migration& migration) {
     return log_digest(migration.text) + log_digest(std::string(migration.name));
 }

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include <ff/error.h>
+
 namespace ff::store {
 
 enum class Dialect : std::uint8_t { sqlite, postgres };
@@ -23,6 +25,10 @@ const std::vector<Migration>& migrations();
 /// an ordinary table, @keyed one that is found only by its primary key; @postgres takes the rest of
 /// its line away from every other database.
 std::string expand(std::string_view text, Dialect dialect);
+
+/// Refuses a version other than the newest: `schema_too_new`, or `store_open_failed` for an older
+/// one. For who only reads; an engine migrates.
+Result<void> check_known_version(int version);
 
 /// Guards against a migration that was edited after it was applied.
 std::string checksum(const Migration& migration);

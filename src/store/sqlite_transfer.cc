@@ -9,53 +9,16 @@
 
 #include "store/catalogue.h"
 #include "store/placed_file.h"
-#include "store/schema.h"
 #include "store/sqlite_internal.h"
 #include "store/sqlite_rows.h"
 #include "store/store_file.h"
+#include "store/transfer_sql.h"
 
 namespace ff::store {
 
 namespace {
 
 constexpr int import_busy_timeout_ms = 5'000;
-
-Result<void> next_page_on(StatementCache& statements, RowBatch& batch, std::size_t limit) {
-    return std::visit(
-        [&]<class Row>(std::vector<Row>& rows) -> Result<void> {
-            Statement& s =
-                statements.get(rows.empty() ? first_page_text<Row>() : next_page_text<Row>());
-            if (!rows.empty()) {
-                put_columns(s, rows.back(), key_mask<Row>());
-            }
-            s.integer(static_cast<std::int64_t>(limit));
-            FF_TRY(rows, select_all<Row>(s));
-            return {};
-        },
-        batch);
-}
-
-/// The highest number in use or noted.
-Result<std::int64_t> highest(SqliteDb& db, const std::string& tables, const std::string& note) {
-    FF_TRY(const std::string number, db.scalar("SELECT MAX(" + tables +
-                                               ", COALESCE((SELECT value FROM ff_meta WHERE name"
-                                               " = '" +
-                                               note + "'), 0))"));
-    return std::stoll(number);
-}
-
-Result<StoreFacts> facts_of(SqliteDb& db) {
-    StoreFacts facts;
-    FF_TRY(facts.schema, schema_version_of(db));
-    FF_TRY(facts.partitions, partition_counts_of(db));
-    FF_TRY(facts.eid_high,
-           highest(db, "COALESCE((SELECT MAX(eid) FROM ff_exec_core), 0)", "eid_high"));
-    FF_TRY(facts.event_high, highest(db,
-                                     "COALESCE((SELECT MAX(event_id) FROM ff_exec_event), 0),"
-                                     " COALESCE((SELECT MAX(event_id) FROM ff_log_event), 0)",
-                                     "event_high"));
-    return facts;
-}
 
 // -------------------------------------------------------------------------------------- export
 
@@ -66,7 +29,8 @@ class SqliteExport final : public ExportSource {
     Result<void> start() {
         FF_TRY_VOID(check_known_schema(file_));
         FF_TRY_VOID(file_.db->execute("BEGIN"));
-        FF_TRY(facts_, facts_of(*file_.db));  // the first read fixes the view
+        FF_TRY(const int schema, schema_version_of(*file_.db));  // the first read fixes the view
+        FF_TRY(facts_, facts_of(*file_.db, schema));
         return {};
     }
     [[nodiscard]] const StoreFacts& facts() const override { return facts_; }
@@ -110,10 +74,7 @@ class SqliteImport final : public ImportTarget {
 
   private:
     [[nodiscard]] SqliteDb& db() const { return *file_.db; }
-    Result<void> check_empty();
-    Result<void> set_partitions(const PartitionCounts& counts);
     Result<void> write_side_rows(const SideRows& rows);
-    Result<void> put_meta(const char* name, std::int64_t value);
 
     OwnedFile file_;
     StatementCache statements_;
@@ -136,48 +97,18 @@ SqliteImport::~SqliteImport() {
     }
 }
 
-Result<void> SqliteImport::check_empty() {
+Result<void> SqliteImport::begin(const StoreFacts& facts) {
     FF_TRY(const std::string made,
            db().scalar("SELECT 1 FROM sqlite_master WHERE name = 'ff_exec_core'"));
-    if (made.empty()) {
-        return {};
+    if (!made.empty()) {
+        FF_TRY_VOID(check_empty(db(), file_.path));
     }
-    for (std::size_t table = 0; table < transfer_tables; ++table) {
-        const RowBatch batch = empty_batch(table);
-        if (std::holds_alternative<std::vector<core::Lane>>(batch)) {
-            continue;  // an engine registers lanes when it makes a store
-        }
-        const std::string name(table_name(batch));
-        FF_TRY(const std::string found, db().scalar("SELECT 1 FROM " + name + " LIMIT 1"));
-        if (!found.empty()) {
-            return std::unexpected(in_the_way(file_.path, file_.path +
-                                                              " is not empty: there are rows in " +
-                                                              name + "; import into a new store"));
-        }
-    }
-    return {};
-}
-
-Result<void> SqliteImport::set_partitions(const PartitionCounts& counts) {
-    FF_TRY(const std::string stored, db().scalar("SELECT COUNT(*) FROM ff_partition_config"));
-    if (stored != "0") {
-        FF_TRY(const PartitionCounts own, partition_counts_of(db()));
-        return check_partitions(own, counts);
-    }
-    return db().execute("INSERT INTO ff_partition_config (family, count) VALUES ('flow', " +
-                        std::to_string(counts.flow) + "), ('budget', " +
-                        std::to_string(counts.budget) + "), ('quota', " +
-                        std::to_string(counts.quota) + ")");
-}
-
-Result<void> SqliteImport::begin(const StoreFacts& facts) {
-    FF_TRY_VOID(check_empty());
     FF_TRY_VOID(
         db().execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
                      "PRAGMA cache_size = -65536"));
     FF_TRY_VOID(migrate_sqlite(db()));
     FF_TRY_VOID(db().execute("BEGIN IMMEDIATE"));
-    FF_TRY_VOID(set_partitions(facts.partitions));
+    FF_TRY_VOID(import_partitions(db(), facts.partitions));
     return db().execute("DELETE FROM ff_lane_registry");
 }
 
@@ -222,16 +153,8 @@ Result<void> SqliteImport::write_side_rows(const SideRows& rows) {
     return {};
 }
 
-Result<void> SqliteImport::put_meta(const char* name, std::int64_t value) {
-    Statement& s = statements_.get(sql::meta_put);
-    s.text(name);
-    s.integer(value);
-    return s.run();
-}
-
 Result<void> SqliteImport::commit(const StoreFacts& facts) {
-    FF_TRY_VOID(put_meta("eid_high", facts.eid_high));
-    FF_TRY_VOID(put_meta("event_high", facts.event_high));
+    FF_TRY_VOID(note_numbers(statements_, facts));
     FF_TRY_VOID(db().execute("COMMIT"));
     committed_ = true;
     // As an engine would leave it. One that cannot says so when it opens the store.

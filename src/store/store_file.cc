@@ -14,6 +14,7 @@
 #include "store/catalogue.h"
 #include "store/file_lock.h"
 #include "store/location.h"
+#include "store/placed_file.h"
 #include "store/schema.h"
 
 namespace ff::store {
@@ -23,7 +24,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int look_busy_timeout_ms = 5'000;
-constexpr std::string_view missing_field = "missing_file";
 
 std::uint64_t size_of(const std::string& path) {
     std::error_code failed;
@@ -239,19 +239,7 @@ Result<int> schema_version_of(SqliteDb& db) {
 
 Result<void> check_known_schema(const StoreFile& file) {
     FF_TRY(const int version, schema_version_of(*file.db));
-    const int known = migrations().back().version;
-    if (version > known) {
-        return ff::fail(ErrorCode::schema_too_new, "the store has schema version " +
-                                                       std::to_string(version) +
-                                                       ", this program knows up to " +
-                                                       std::to_string(known) + "; use a newer ff");
-    }
-    if (version < known) {
-        return ff::fail(ErrorCode::store_open_failed,
-                        "the store has schema version " + std::to_string(version) +
-                            ", this program reads " + std::to_string(known) +
-                            "; let an engine of this version open it once");
-    }
+    FF_TRY_VOID(check_known_version(version));
     // The reader takes it for granted that its statements prepare.
     for (const std::string& text : sql::all_texts()) {
         if (auto statement = file.db->prepare(text); !statement) {
@@ -261,18 +249,6 @@ Result<void> check_known_schema(const StoreFile& file) {
         }
     }
     return {};
-}
-
-Result<PartitionCounts> partition_counts_of(SqliteDb& db) {
-    PartitionCounts counts;
-    for (auto [family, count] :
-         {std::pair{"flow", &counts.flow}, {"budget", &counts.budget}, {"quota", &counts.quota}}) {
-        FF_TRY(const std::string stored,
-               db.scalar("SELECT count FROM ff_partition_config WHERE family = '" +
-                         std::string(family) + "'"));
-        *count = static_cast<std::uint16_t>(stored.empty() ? 1 : as_int(stored));
-    }
-    return counts;
 }
 
 Error missing_file(std::string_view path) {

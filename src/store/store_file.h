@@ -67,10 +67,9 @@ Result<int> schema_version_of(SqliteDb& db);
 /// Refuses a schema this program does not know exactly: `schema_too_new`, or `store_open_failed`
 /// for an older one. Afterwards every text of the catalogue prepares.
 Result<void> check_known_schema(const StoreFile& file);
-/// As stored; 1 where nothing is.
-Result<PartitionCounts> partition_counts_of(SqliteDb& db);
 
-/// The error of a file that is not there, and whether an error is that one.
+/// The error of a file that is not there, and whether an error is that one, or of a database that
+/// is not there.
 Error missing_file(std::string_view path);
 bool is_missing_file(const Error& error);
 

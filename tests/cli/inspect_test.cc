@@ -1,9 +1,10 @@
-// `ff inspect` beside an owner: this process has the store open while the program looks at it.
+// `ff inspect` beside an engine: this process has the store open while the program looks at it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "cli/program.h"
+#include "support/postgres.h"
 
 namespace ff::test {
 namespace {
@@ -107,7 +108,24 @@ class Inspect : public ::testing::Test {
     ExecutionId active_;
 };
 
-TEST_F(Inspect, ListsAndFilters) {
+/// The same on a file and on PostgreSQL.
+class InspectStores : public Inspect, public ::testing::WithParamInterface<std::string> {
+  protected:
+    void SetUp() override {
+        if (GetParam() == "postgres") {
+            if (support::postgres_address().empty()) {
+                GTEST_SKIP() << "no PostgreSQL server: see scripts/postgres.sh";
+            }
+            path_ = support::postgres_store(folder_.path());
+        }
+        Inspect::SetUp();
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Stores, InspectStores, ::testing::Values("sqlite", "postgres"),
+                         [](const auto& param) { return param.param; });
+
+TEST_P(InspectStores, ListsAndFilters) {
     const Ran all = inspect({"ls"});
     EXPECT_EQ(all.code, 0) << all.err;
     for (const ExecutionId& id : {waiting_, completed_, failed_, active_}) {
@@ -127,7 +145,7 @@ TEST_F(Inspect, ListsAndFilters) {
     EXPECT_EQ(items({"ls", "--ns", "nobody"}).size(), 0U);
 }
 
-TEST_F(Inspect, PagesByCursor) {
+TEST_P(InspectStores, PagesByCursor) {
     const Ran first = inspect({"ls", "--limit", "3", "-o", "json"});
     const std::string cursor = member(first.json(), "next_cursor");
     ASSERT_FALSE(cursor.empty());
@@ -135,7 +153,7 @@ TEST_F(Inspect, PagesByCursor) {
     EXPECT_TRUE(contains(inspect({"ls", "--limit", "3"}).out, "--cursor " + cursor));
 }
 
-TEST_F(Inspect, ShowsOneExecution) {
+TEST_P(InspectStores, ShowsOneExecution) {
     const Ran text = inspect({"get", failed_.to_string()});
     EXPECT_EQ(text.code, 0) << text.err;
     EXPECT_TRUE(contains(text.out, "permanent")) << text.out;
@@ -149,7 +167,7 @@ TEST_F(Inspect, ShowsOneExecution) {
     EXPECT_EQ(by_uuid.json(), value);
 }
 
-TEST_F(Inspect, SaysWhy) {
+TEST_P(InspectStores, SaysWhy) {
     const Ran text = inspect({"why", waiting_.to_string()});
     EXPECT_EQ(text.code, 0) << text.err;
     EXPECT_TRUE(contains(text.out, "waiting for a worker on lane email")) << text.out;
@@ -158,7 +176,7 @@ TEST_F(Inspect, SaysWhy) {
     EXPECT_EQ(member(value, "ahead"), "0");
 }
 
-TEST_F(Inspect, SaysWhyAFailedOneFailed) {
+TEST_P(InspectStores, SaysWhyAFailedOneFailed) {
     const Ran text = inspect({"why", failed_.to_string()});
     EXPECT_TRUE(contains(text.out, "no space\\x1b[31m")) << text.out;
     EXPECT_TRUE(contains(text.out, "permanent")) << text.out;
@@ -167,7 +185,7 @@ TEST_F(Inspect, SaysWhyAFailedOneFailed) {
     EXPECT_EQ(member(value, "failure_category"), "permanent");
 }
 
-TEST_F(Inspect, ListsHowOftenEachWasTried) {
+TEST_P(InspectStores, ListsHowOftenEachWasTried) {
     for (const auto& [state, attempts] : {std::pair{"waiting", "0"}, std::pair{"completed", "1"}}) {
         const auto found = items({"ls", "--state", state});
         ASSERT_EQ(found.size(), 1U);
@@ -179,7 +197,7 @@ TEST_F(Inspect, ListsHowOftenEachWasTried) {
     }
 }
 
-TEST_F(Inspect, ShowsAttemptsAndHistory) {
+TEST_P(InspectStores, ShowsAttemptsAndHistory) {
     EXPECT_TRUE(contains(inspect({"attempts", failed_.to_string()}).out, "ended_failure"));
     const auto attempts = items({"attempts", completed_.to_string()});
     ASSERT_EQ(attempts.size(), 1U);
@@ -192,7 +210,7 @@ TEST_F(Inspect, ShowsAttemptsAndHistory) {
     EXPECT_EQ(member(history[1], "outcome"), "success");
 }
 
-TEST_F(Inspect, GivesInputAndResultAsTheyAre) {
+TEST_P(InspectStores, GivesInputAndResultAsTheyAre) {
     const Ran result = inspect({"result", completed_.to_string()});
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_EQ(result.out, std::string("a\0b\n", 4));
@@ -202,7 +220,7 @@ TEST_F(Inspect, GivesInputAndResultAsTheyAre) {
     EXPECT_TRUE(contains(none.err, "has no result: it is waiting")) << none.err;
 }
 
-TEST_F(Inspect, ShowsLanesWorkersLeasesAndStats) {
+TEST_P(InspectStores, ShowsLanesWorkersLeasesAndStats) {
     EXPECT_EQ(items({"lanes"}).size(), 2U);
     EXPECT_TRUE(contains(inspect({"lanes"}).out, "reports"));
     const auto workers = items({"workers"});
@@ -224,7 +242,7 @@ TEST_F(Inspect, ShowsLanesWorkersLeasesAndStats) {
     EXPECT_EQ(member(inspect({"stats", "-o", "json"}).json(), "total"), "4");
 }
 
-TEST_F(Inspect, BadIdsAreUsageAndUnknownOnesNotFound) {
+TEST_P(InspectStores, BadIdsAreUsageAndUnknownOnesNotFound) {
     for (const char* command : {"get", "why", "attempts", "history", "input", "result"}) {
         const Ran bad = inspect({command, "seventeen"});
         EXPECT_EQ(bad.code, 2) << command << bad.err;

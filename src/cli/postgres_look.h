@@ -1,0 +1,47 @@
+// A store on PostgreSQL opened read-only; see read_only_store.h.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/read_only_store.h"
+#include "store/postgres_reader.h"
+
+namespace ff::cli {
+
+class PostgresLook final : public ReadOnlyStore, private RowSource {
+  public:
+    static Result<std::unique_ptr<PostgresLook>> open(const std::string& url);
+
+    Result<std::vector<StateCount>> counts() override;
+    RowSource& rows() override { return *this; }
+    std::string words_of(const Error& error) override { return error.detail; }
+    Result<void> read(const std::function<Result<void>(store::Reader&)>& body) override;
+
+    /// From here on everything is of one moment, until end_view().
+    Result<void> begin_view();
+    Result<void> end_view();
+
+  private:
+    explicit PostgresLook(std::unique_ptr<store::PgConnection> connection);
+
+    Result<std::uint64_t> count_executions() override;
+    Result<std::vector<Eid>> eids_after(Eid after, std::size_t limit) override;
+    Result<Found<core::Execution>> executions(std::span<const Eid> eids) override;
+    Result<Found<std::vector<core::Attempt>>> attempts(std::span<const Eid> eids) override;
+    Result<Found<core::ExecutionInput>> inputs(std::span<const Eid> eids) override;
+    Result<std::vector<std::size_t>> missing(const SideTable& table,
+                                             std::span<const SideKey> keys) override;
+    Result<std::vector<Eid>> orphans(const std::string& table) override;
+
+    /// Calls `take(eid, row)` for each row of the table that belongs to one of these.
+    template <class Row, class Take>
+    Result<void> rows_of(std::span<const Eid> eids, Take take);
+
+    std::unique_ptr<store::PgConnection> db_;
+    store::PostgresReader reader_;
+    store::PgStatements statements_;
+    bool in_view_ = false;
+};
+
+}  // namespace ff::cli

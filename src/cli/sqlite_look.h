@@ -1,0 +1,39 @@
+// A SQLite store's file opened read-only; see read_only_store.h.
+#pragma once
+
+#include <memory>
+
+#include "cli/read_only_store.h"
+#include "store/sqlite_reader.h"
+#include "store/store_file.h"
+
+namespace ff::cli {
+
+class SqliteLook final : public ReadOnlyStore, private RowSource {
+  public:
+    static Result<std::unique_ptr<SqliteLook>> open(store::StoreFile file);
+
+    [[nodiscard]] store::SqliteDb& db() const { return *file_.db; }
+    Result<std::vector<StateCount>> counts() override;
+    RowSource& rows() override { return *this; }
+    std::string words_of(const Error& error) override;
+    Result<void> read(const std::function<Result<void>(store::Reader&)>& body) override;
+
+  private:
+    explicit SqliteLook(store::StoreFile file);
+
+    Result<std::uint64_t> count_executions() override;
+    Result<std::vector<Eid>> eids_after(Eid after, std::size_t limit) override;
+    Result<Found<core::Execution>> executions(std::span<const Eid> eids) override;
+    Result<Found<std::vector<core::Attempt>>> attempts(std::span<const Eid> eids) override;
+    Result<Found<core::ExecutionInput>> inputs(std::span<const Eid> eids) override;
+    Result<std::vector<std::size_t>> missing(const SideTable& table,
+                                             std::span<const SideKey> keys) override;
+    Result<std::vector<Eid>> orphans(const std::string& table) override;
+
+    store::StoreFile file_;
+    store::SqliteReader reader_;
+    store::StatementCache statements_;
+};
+
+}  // namespace ff::cli

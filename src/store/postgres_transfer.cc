@@ -1,0 +1,303 @@
+#include "store/postgres_transfer.h"
+
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "base/utf8.h"
+#include "store/catalogue.h"
+#include "store/migrate.h"
+#include "store/postgres_keeper.h"
+#include "store/postgres_rows.h"
+#include "store/transfer_sql.h"
+
+namespace ff::store {
+
+namespace {
+
+/// Pages are read through the keys, whatever the planner has heard of the tables; nobody knows how
+/// long the other end takes. Only for this transaction: a pooler may give the session to others.
+constexpr const char* transfer_settings =
+    "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off;"
+    "SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; SET LOCAL jit = off;"
+    "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;";
+
+/// An eid is a time and more (postgres_store.cc): with these there would soon be none left.
+constexpr core::Eid eid_high_max =
+    std::numeric_limits<core::Eid>::max() - std::numeric_limits<core::Eid>::max() / 8;
+
+constexpr int lock_attempts = 5;
+
+// -------------------------------------------------------------------------------------- export
+
+class PostgresExport final : public ExportSource {
+  public:
+    explicit PostgresExport(std::unique_ptr<PgConnection> connection)
+        : db_(std::move(connection)), statements_(*db_) {}
+
+    Result<void> start() {
+        FF_TRY(const PgServer server, server_of(*db_));
+        FF_TRY_VOID(check_server(server, db_->where(), PgUse::read));
+        FF_TRY_VOID(db_->execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"));
+        FF_TRY_VOID(db_->execute(transfer_settings));
+        FF_TRY(const int schema, known_schema_version(*db_));  // the first read fixes the view
+        FF_TRY(facts_, facts_of(*db_, schema));
+        return {};
+    }
+    [[nodiscard]] const StoreFacts& facts() const override { return facts_; }
+    Result<void> next_page(RowBatch& rows, std::size_t limit) override {
+        return next_page_on(statements_, rows, limit);
+    }
+    Result<void> finish() override { return db_->execute("COMMIT"); }
+
+  private:
+    std::unique_ptr<PgConnection> db_;
+    PgStatements statements_;
+    StoreFacts facts_;
+};
+
+// -------------------------------------------------------------------------------------- import
+
+/// The narrow tables that go with rows.
+struct SideSets {
+    using Type = PgArray::Type;
+    PgKeySet ready{
+        "ff_ready", {"route", "rank", "eid"}, {Type::integers, Type::integers, Type::integers}};
+    PgKeySet timers{
+        "ff_timer", {"kind", "due_at", "eid"}, {Type::integers, Type::integers, Type::integers}};
+    PgKeySet listed{"ff_listed", {"bucket", "eid"}, {Type::integers, Type::integers}};
+    PgKeySet tags{
+        "ff_exec_tag", {"tag_key", "tag_value", "eid"}, {Type::texts, Type::texts, Type::integers}};
+
+    void add(const SideRows& rows) {
+        for (const core::ReadyKey& key : rows.ready) {
+            ready.insert([&](auto& to) {
+                to[0].integer(key.route);
+                to[1].integer(key.rank);
+                to[2].integer(key.eid);
+            });
+        }
+        for (const core::TimerKey& key : rows.timers) {
+            timers.insert([&](auto& to) {
+                to[0].integer(static_cast<std::int64_t>(key.kind));
+                to[1].integer(key.due_at);
+                to[2].integer(key.eid);
+            });
+        }
+        for (const auto& row : rows.listed) {
+            listed.insert([&](auto& to) {
+                to[0].integer(static_cast<std::int64_t>(row.first));
+                to[1].integer(row.second);
+            });
+        }
+        for (const TagRow& tag : rows.tags) {
+            tags.insert([&](auto& to) {
+                to[0].text(tag.key);
+                to[1].text(tag.value);
+                to[2].integer(tag.eid);
+            });
+        }
+    }
+    void queue(PgConnection& db) {
+        ready.queue(db);
+        timers.queue(db);
+        listed.queue(db);
+        tags.queue(db);
+    }
+};
+
+/// Is it the rows that the server does not like? Constraints, values, keys too long for an index.
+bool is_refusal(const Error& error) {
+    const std::string_view state = sqlstate_of(error);
+    return state.starts_with("23") || state.starts_with("22") || state.starts_with("54");
+}
+
+/// Sink that looks for text PostgreSQL cannot hold.
+class TextCheck {
+  public:
+    void null() {}
+    void integer(std::int64_t) {}
+    void bytes(std::string_view) {}
+    void bytes_copy(const std::string&) {}
+    void text(std::string_view value) {
+        std::size_t at = 0;
+        while (at < value.size() && !bad_) {
+            const CodePoint c = decode_utf8(value, at);
+            bad_ = c.bytes == 0 || c.value == 0;
+            at += c.bytes;
+        }
+    }
+    void text_copy(const std::string& value) { text(value); }
+    [[nodiscard]] bool bad() const { return bad_; }
+
+  private:
+    bool bad_ = false;
+};
+
+/// Why a row was refused, in words that name the column where that can be told.
+template <class Row>
+std::string why_refused(const Row& row, const Error& error) {
+    std::string out;
+    for_each_column<Row>([&](const auto& column) {
+        TextCheck check;
+        put_value(check, column.kind, column.access(row));
+        if (check.bad() && out.empty()) {
+            out = std::string(column.name) +
+                  ": holds a NUL byte or is not UTF-8, which PostgreSQL cannot keep as text";
+        }
+    });
+    return out.empty() ? error.detail : out;
+}
+
+class PostgresImport final : public ImportTarget {
+  public:
+    explicit PostgresImport(std::unique_ptr<PgConnection> connection)
+        : db_(std::move(connection)), statements_(*db_) {}
+
+    Result<void> begin(const StoreFacts& facts) override;
+    Result<void> write(const RowBatch& rows) override;
+    Result<void> commit(const StoreFacts& facts) override;
+    Result<void> next_page(RowBatch& rows, std::size_t limit) override {
+        return next_page_on(statements_, rows, limit);
+    }
+
+  private:
+    Result<void> lock();
+    Result<void> lock_once();
+    Result<void> try_write(const RowBatch& rows);
+
+    // Closing the connection undoes what was not committed.
+    std::unique_ptr<PgConnection> db_;
+    PgStatements statements_;
+};
+
+/// Nobody migrates and, where there are tables already, nobody writes from here on.
+Result<void> PostgresImport::lock_once() {
+    FF_TRY_VOID(db_->execute(PgConnection::begin_migration));
+    FF_TRY_VOID(db_->execute(transfer_settings));
+    FF_TRY(const int version, schema_version(*db_));
+    if (version == 0) {
+        return {};
+    }
+    std::string tables = "ff_meta, ff_partition_config, ff_ready, ff_timer, ff_listed, ff_exec_tag";
+    for (std::size_t table = 0; table < transfer_tables; ++table) {
+        tables += ", " + std::string(table_name(empty_batch(table)));
+    }
+    return db_->execute("LOCK TABLE " + tables + " IN EXCLUSIVE MODE");
+}
+
+Result<void> PostgresImport::lock() {
+    // An engine that takes the tables in another order may get us into a deadlock, once or twice.
+    for (int attempt = 1;; ++attempt) {
+        auto locked = lock_once();
+        if (locked || locked.error().code != ErrorCode::store_busy || attempt == lock_attempts) {
+            return locked;
+        }
+        FF_TRY_VOID(db_->execute("ROLLBACK"));
+    }
+}
+
+Result<void> PostgresImport::begin(const StoreFacts& facts) {
+    if (facts.eid_high > eid_high_max) {
+        return ff::fail(ErrorCode::corruption,
+                        "line 1: the header: eid_high: leaves no room for new numbers");
+    }
+    FF_TRY(const PgServer server, server_of(*db_));
+    FF_TRY_VOID(check_server(server, db_->where(), PgUse::write));
+    FF_TRY_VOID(lock());
+    PgInside inside(*db_);
+    FF_TRY(const int version, check_schema(inside));
+    if (version > 0) {
+        FF_TRY_VOID(check_empty(*db_, db_->where()));
+    }
+    FF_TRY_VOID(migrate(inside));
+    FF_TRY_VOID(import_partitions(*db_, facts.partitions));
+    FF_TRY_VOID(db_->execute("DELETE FROM ff_lane_registry"));
+    FF_TRY_VOID(
+        db_->scalar("SELECT set_config('synchronous_commit', 'on', true)"
+                    " WHERE current_setting('synchronous_commit') = 'off'"));
+    return {};
+}
+
+Result<void> PostgresImport::try_write(const RowBatch& rows) {
+    SideSets sides;
+    sides.add(side_rows(rows));
+    db_->queue("SAVEPOINT ff_rows");
+    std::visit(
+        [&]<class Row>(const std::vector<Row>& list) {
+            PgRowSet<Row> set;
+            for (const Row& row : list) {
+                set.insert(row);
+            }
+            set.queue(*db_, 0);  // events keep their numbers
+        },
+        rows);
+    sides.queue(*db_);
+    db_->queue("RELEASE SAVEPOINT ff_rows");
+    if (auto done = db_->run_queued(); !done) {
+        return std::unexpected(std::move(done).error());
+    }
+    return {};
+}
+
+Result<void> PostgresImport::write(const RowBatch& rows) {
+    auto written = try_write(rows);
+    if (written || !is_refusal(written.error())) {
+        return written;
+    }
+    // The server does not say which row it was.
+    FF_TRY_VOID(db_->execute("ROLLBACK TO SAVEPOINT ff_rows"));
+    return std::visit(
+        [&]<class Row>(const std::vector<Row>& list) -> Result<void> {
+            for (std::size_t i = 0; i < list.size(); ++i) {
+                auto done = try_write(std::vector<Row>{list[i]});
+                if (!done && is_refusal(done.error())) {
+                    return std::unexpected(refused_row(i, why_refused(list[i], done.error())));
+                }
+                FF_TRY_VOID(std::move(done));
+            }
+            return {};
+        },
+        rows);
+}
+
+Result<void> PostgresImport::commit(const StoreFacts& facts) {
+    FF_TRY_VOID(note_numbers(statements_, facts));
+    // Not undone by a rollback, which leaves a gap at worst.
+    FF_TRY_VOID(
+        db_->scalar("SELECT setval('ff_route_number', highest) FROM"
+                    " (SELECT GREATEST((SELECT last_value FROM ff_route_number), MAX(route))"
+                    " AS highest FROM ff_route HAVING COUNT(*) > 0) routes"));
+    FF_TRY_VOID(db_->scalar(std::string("SELECT pg_notify('") + PgKeeper::channel +
+                            "', 'import')"));  // engines that are open look at what is there now
+    if (auto done = db_->execute("COMMIT"); !done) {
+        if (db_->alive()) {
+            return done;
+        }
+        return ff::fail(ErrorCode::store_io,
+                        "the connection was lost at the very end, and whether the import was "
+                        "committed is not known; see ff inspect stats (" +
+                            done.error().detail + ")");
+    }
+    // The planner should know what came in. Autovacuum would see to it, some time.
+    [[maybe_unused]] auto analyzed = db_->execute(
+        "ANALYZE ff_exec_core, ff_exec_input, ff_attempt,"
+        " ff_ready, ff_timer, ff_exec_event");
+    return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ExportSource>> open_postgres_export(const Location& location) {
+    FF_TRY(auto connection, PgConnection::open(location.target));
+    auto source = std::make_unique<PostgresExport>(std::move(connection));
+    FF_TRY_VOID(source->start());
+    return source;
+}
+
+Result<std::unique_ptr<ImportTarget>> open_postgres_import(const Location& location) {
+    FF_TRY(auto connection, PgConnection::open(location.target));
+    return std::make_unique<PostgresImport>(std::move(connection));
+}
+
+}  // namespace ff::store

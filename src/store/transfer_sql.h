@@ -1,0 +1,114 @@
+// The parts of a transfer that are the same in every database that speaks SQL: pages of rows, what
+// a store is beside its rows, whether it is empty. `Db` has execute() and scalar(); `Statements`
+// gives prepared statements by their text.
+#pragma once
+
+#include <string>
+
+#include "store/catalogue.h"
+#include "store/placed_file.h"
+#include "store/sql_rows.h"
+#include "store/transfer.h"
+
+namespace ff::store {
+
+/// See RowPages::next_page().
+template <class Statements>
+Result<void> next_page_on(Statements& statements, RowBatch& batch, std::size_t limit) {
+    return std::visit(
+        [&]<class Row>(std::vector<Row>& rows) -> Result<void> {
+            auto& s = statements.get(rows.empty() ? first_page_text<Row>() : next_page_text<Row>());
+            if (!rows.empty()) {
+                put_columns(s, rows.back(), key_mask<Row>());
+            }
+            s.integer(static_cast<std::int64_t>(limit));
+            FF_TRY(rows, select_all<Row>(s));
+            return {};
+        },
+        batch);
+}
+
+/// As stored; 1 where nothing is.
+template <class Db>
+Result<PartitionCounts> stored_partitions(Db& db) {
+    PartitionCounts counts;
+    for (auto [family, count] :
+         {std::pair{"flow", &counts.flow}, {"budget", &counts.budget}, {"quota", &counts.quota}}) {
+        FF_TRY(const std::string stored,
+               db.scalar("SELECT count FROM ff_partition_config WHERE family = '" +
+                         std::string(family) + "'"));
+        *count = static_cast<std::uint16_t>(stored.empty() ? 1 : std::stoi(stored));
+    }
+    return counts;
+}
+
+/// The highest number of an execution that is in use, was noted, or stands in a log.
+inline const std::string highest_eid =
+    "SELECT COALESCE(MAX(n), 0) FROM (SELECT MAX(eid) AS n FROM ff_exec_core"
+    " UNION ALL SELECT MAX(eid) FROM ff_log_event WHERE eid IS NOT NULL"
+    " UNION ALL SELECT value FROM ff_meta WHERE name = 'eid_high') numbers";
+inline const std::string highest_event =
+    "SELECT COALESCE(MAX(n), 0) FROM (SELECT MAX(event_id) AS n FROM ff_exec_event"
+    " UNION ALL SELECT MAX(event_id) FROM ff_log_event"
+    " UNION ALL SELECT value FROM ff_meta WHERE name = 'event_high') numbers";
+
+/// Facts of a store whose schema this program knows; `schema` is its version.
+template <class Db>
+Result<StoreFacts> facts_of(Db& db, int schema) {
+    StoreFacts facts;
+    facts.schema = schema;
+    FF_TRY(facts.partitions, stored_partitions(db));
+    FF_TRY(const std::string eid, db.scalar(highest_eid));
+    FF_TRY(const std::string event, db.scalar(highest_event));
+    facts.eid_high = std::stoll(eid);
+    facts.event_high = std::stoll(event);
+    return facts;
+}
+
+/// Refuses a store that holds anything but lanes, which an engine registers when it makes one.
+template <class Db>
+Result<void> check_empty(Db& db, const std::string& where) {
+    for (std::size_t table = 0; table < transfer_tables; ++table) {
+        const RowBatch batch = empty_batch(table);
+        if (std::holds_alternative<std::vector<core::Lane>>(batch)) {
+            continue;
+        }
+        const std::string name(table_name(batch));
+        FF_TRY(const std::string found, db.scalar("SELECT 1 FROM " + name + " LIMIT 1"));
+        if (!found.empty()) {
+            std::string why = where;
+            why += " is not empty: there are rows in " + name + "; import into a new store";
+            return std::unexpected(in_the_way(where, why));
+        }
+    }
+    return {};
+}
+
+/// In the transaction of an import: what a store that was opened before has must be the same.
+template <class Db>
+Result<void> import_partitions(Db& db, const PartitionCounts& counts) {
+    FF_TRY(const std::string stored, db.scalar("SELECT COUNT(*) FROM ff_partition_config"));
+    if (stored != "0") {
+        FF_TRY(const PartitionCounts own, stored_partitions(db));
+        return check_partitions(own, counts);
+    }
+    return db.execute("INSERT INTO ff_partition_config (family, count) VALUES ('flow', " +
+                      std::to_string(counts.flow) + "), ('budget', " +
+                      std::to_string(counts.budget) + "), ('quota', " +
+                      std::to_string(counts.quota) + ")");
+}
+
+/// Notes the highest numbers ever given out.
+template <class Statements>
+Result<void> note_numbers(Statements& statements, const StoreFacts& facts) {
+    for (const auto& [name, value] :
+         {std::pair{"eid_high", facts.eid_high}, {"event_high", facts.event_high}}) {
+        auto& s = statements.get(sql::meta_put);
+        s.text(name);
+        s.integer(value);
+        FF_TRY_VOID(s.run());
+    }
+    return {};
+}
+
+}  // namespace ff::store

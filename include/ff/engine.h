@@ -28,8 +28,9 @@ struct EngineOptions {
     Synchronous synchronous = Synchronous::full;  ///< normal may lose the newest commits
     int busy_timeout_ms = 5'000;
     int statement_timeout_ms = 30'000;  ///< PostgreSQL: longer ones are given up
-    Notify notify = Notify::automatic;  ///< PostgreSQL: hear of other processes at once, or by asking
-    int cache_mib = 8;                             ///< the writer's page cache
+    Notify notify =
+        Notify::automatic;  ///< PostgreSQL: hear of other processes at once, or by asking
+    int cache_mib = 8;      ///< the writer's page cache
     std::optional<std::uint16_t> flow_partitions;  ///< for a store that is created; compared later
     std::size_t queue_commands_max = 65'536;       ///< beyond it callers get `overloaded`
     std::size_t queue_bytes_max = 64U << 20;

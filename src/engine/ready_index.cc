@@ -258,8 +258,8 @@ void ReadyIndex::forget_all() {
 auto ReadyIndex::pending_of(const std::set<ReadyKey>& keys, core::RouteId route,
                             const std::optional<ReadyKey>& after) {
     auto first = keys.upper_bound(after.value_or(first_key(route)));
-    auto last = keys.upper_bound({route, std::numeric_limits<std::int32_t>::max(),
-                                  std::numeric_limits<core::Eid>::max()});
+    auto last = keys.upper_bound(
+        {route, std::numeric_limits<std::int32_t>::max(), std::numeric_limits<core::Eid>::max()});
     return std::ranges::subrange(first, last);
 }
 
@@ -313,9 +313,9 @@ void ReadyIndex::see_routes() {
 std::vector<ReadyIndex::Queue*> ReadyIndex::to_read(const LaneHeads& lane) {
     std::vector<Queue*> out;
     for (Queue* queue : lane.unread) {
-        const bool behind = queue->read_to && !lane.heads.empty() &&
-                            !(Head{queue->read_to->rank, queue->read_to->eid, queue} <
-                              *lane.heads.begin());
+        const bool behind =
+            queue->read_to && !lane.heads.empty() &&
+            !(Head{queue->read_to->rank, queue->read_to->eid, queue} < *lane.heads.begin());
         if (!queue->known && !behind) {
             out.push_back(queue);
         }

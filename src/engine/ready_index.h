@@ -104,7 +104,7 @@ class ReadyIndex {
     /// A route's known prefix.
     struct Queue {
         core::Route route;
-        std::vector<core::ReadyKey> keys;  ///< sorted, best last (so that taking is a pop)
+        std::vector<core::ReadyKey> keys;       ///< sorted, best last (so that taking is a pop)
         std::optional<core::ReadyKey> read_to;  ///< all keys up to here are among `keys`
         bool complete = false;                  ///< and none lies behind
         bool known = false;                     ///< the head is known, or there is none
@@ -134,8 +134,7 @@ class ReadyIndex {
     };
     [[nodiscard]] Asked asked_by(const std::vector<Want>& wants) const;
     void learn(const std::vector<Queue*>& queues, const store::ReadyPage& page);
-    Result<void> read_unread(const LaneHeads& lane, std::size_t expected,
-                             core::Snapshot& snapshot);
+    Result<void> read_unread(const LaneHeads& lane, std::size_t expected, core::Snapshot& snapshot);
     Result<void> read_heads(LaneHeads& lane, std::size_t expected);
     /// Keys of the route behind `after` among those the batch has inserted or erased.
     static auto pending_of(const std::set<core::ReadyKey>& keys, core::RouteId route,
@@ -155,8 +154,8 @@ class ReadyIndex {
     std::set<core::ReadyKey> erased_;    ///< by the running batch, still in the store
     std::uint64_t uses_ = 0;
     // Of shared stores only.
-    std::vector<Queue*> learned_;    ///< known in this transaction
-    std::size_t routes_seen_ = 0;    ///< of the store's table
+    std::vector<Queue*> learned_;  ///< known in this transaction
+    std::size_t routes_seen_ = 0;  ///< of the store's table
 
   public:
     /// Made by group() only.

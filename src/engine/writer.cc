@@ -171,9 +171,8 @@ DurationMs Writer::idle_ms(TimestampMs now) {
 void Writer::sleep(std::unique_lock<std::mutex>& lock, std::size_t until_waiting,
                    std::chrono::steady_clock::time_point until) {
     wake_at_ = until_waiting;
-    arrived_.wait_until(lock, until, [&] {
-        return inbox_.size() >= until_waiting || stopping_ || poked_;
-    });
+    arrived_.wait_until(lock, until,
+                        [&] { return inbox_.size() >= until_waiting || stopping_ || poked_; });
     wake_at_ = 0;
 }
 
@@ -186,8 +185,8 @@ std::vector<Pending> Writer::take(bool& stopping) {
     }
     if (store_.shared() && answered_ > 1 && !inbox_.empty()) {
         sleep(lock, std::min(waited + answered_, options_.batch_commands_max),
-              ended_ + std::min<std::chrono::steady_clock::duration>(took_ / linger_part,
-                                                                     linger_max));
+              ended_ +
+                  std::min<std::chrono::steady_clock::duration>(took_ / linger_part, linger_max));
     }
     poked_ = false;
     stopping = stopping_ && inbox_.empty();

@@ -1,4 +1,4 @@
-// Bringing a database to the newest schema, and checking what it holds, for every database. `Db` has
+// Bringing a database to the newest schema and checking what it holds, for every database. `Db` has
 // execute() and scalar(), its `dialect`, and in `begin_migration` the statements that start a
 // transaction which no other process can migrate beside.
 #pragma once
@@ -82,11 +82,12 @@ Result<void> refresh_views(Db& db) {
         return {};
     }
     FF_TRY_VOID(run_once(db, same,
-                         {text, "INSERT INTO ff_schema_migration (version, name, checksum)"
-                                " VALUES (0, 'views', '" +
-                                    digest +
-                                    "') ON CONFLICT (version) DO UPDATE"
-                                    " SET checksum = excluded.checksum"}));
+                         {text,
+                          "INSERT INTO ff_schema_migration (version, name, checksum)"
+                          " VALUES (0, 'views', '" +
+                              digest +
+                              "') ON CONFLICT (version) DO UPDATE"
+                              " SET checksum = excluded.checksum"}));
     return {};
 }
 

@@ -228,9 +228,9 @@ namespace {
 Error error_of(PGconn* connection, const PGresult* result) {
     const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     if (state == nullptr) {
-        const std::string said = first_line(
-            PQresultErrorMessage(result)[0] != '\0' ? PQresultErrorMessage(result)
-                                                    : PQerrorMessage(connection));
+        const std::string said =
+            first_line(PQresultErrorMessage(result)[0] != '\0' ? PQresultErrorMessage(result)
+                                                               : PQerrorMessage(connection));
         return {ErrorCode::store_io,
                 "PostgreSQL: " + (said.empty() ? std::string("the connection is lost") : said),
                 {}};
@@ -297,9 +297,8 @@ Result<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url)
     connection->where_ = where;
     if (PQstatus(raw) != CONNECTION_OK) {
         const std::string said = first_line(PQerrorMessage(raw));
-        Error error{ErrorCode::store_open_failed,
-                    "cannot open " + where + ": " + said + advice(said),
-                    {}};
+        Error error{
+            ErrorCode::store_open_failed, "cannot open " + where + ": " + said + advice(said), {}};
         if (said.contains(": database \"") && said.contains("does not exist")) {
             error.fields.emplace_back(missing_field, where);
         }
@@ -310,7 +309,8 @@ Result<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url)
     FF_TRY(connection->backend_,
            connection->scalar("SELECT pid || ' ' || backend_start FROM pg_stat_activity"
                               " WHERE pid = pg_backend_pid()"));
-    connection->pooled_ = !connection->backend_.starts_with(std::to_string(PQbackendPID(raw)) + ' ');
+    connection->pooled_ =
+        !connection->backend_.starts_with(std::to_string(PQbackendPID(raw)) + ' ');
     return connection;
 }
 
@@ -480,8 +480,8 @@ Result<std::optional<std::string>> PgConnection::next_notification(int timeout_m
             PQfreemem(note);
             return payload;
         }
-        const auto left = std::chrono::ceil<milliseconds>(deadline -
-                                                          std::chrono::steady_clock::now());
+        const auto left =
+            std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
         if (left.count() <= 0) {
             return std::nullopt;
         }
@@ -567,9 +567,9 @@ Result<PgServer> server_of(PgConnection& connection) {
 Result<void> check_server(const PgServer& server, const std::string& where, PgUse use) {
     constexpr int version_min = 130'000;
     if (server.version < version_min) {
-        return ff::fail(ErrorCode::store_open_failed, where + " is PostgreSQL " +
-                                                          server.version_text +
-                                                          "; version 13 or later is needed");
+        return ff::fail(
+            ErrorCode::store_open_failed,
+            where + " is PostgreSQL " + server.version_text + "; version 13 or later is needed");
     }
     if (server.encoding != "UTF8") {
         return ff::fail(ErrorCode::store_open_failed,

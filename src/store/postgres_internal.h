@@ -13,11 +13,11 @@ namespace ff::store {
 
 // In the order of ids, waiting: two transactions that want the same rows take them one after the
 // other.
-inline const std::string lock_by_id = sql::select_where<core::Execution>(
-    "id = ANY($1) ORDER BY id FOR UPDATE");
+inline const std::string lock_by_id =
+    sql::select_where<core::Execution>("id = ANY($1) ORDER BY id FOR UPDATE");
 // Without waiting: order does not matter, and who is locked is being seen to by another.
-inline const std::string lock_by_eid = sql::select_where<core::Execution>(
-    "eid = ANY($1) FOR UPDATE SKIP LOCKED");
+inline const std::string lock_by_eid =
+    sql::select_where<core::Execution>("eid = ANY($1) FOR UPDATE SKIP LOCKED");
 inline const std::string inputs_by_eid = sql::select_where<core::ExecutionInput>("eid = ANY($1)");
 inline const std::string grants_by_eid = sql::select_where<core::GrantRow>("eid = ANY($1)");
 inline const std::string attempts_by_key =
@@ -39,7 +39,7 @@ inline const std::string lock_workers =
 inline const std::string routes_by_id = sql::select_where<core::Route>("route = ANY($1)");
 inline const std::string select_routes_above = sql::select_where<core::Route>("route > $1");
 
-// The first keys of every route, the best of them, and each one's execution unless another holds it:
+// The first keys of every route, the best of them, and each one's execution unless another has it:
 // then the key comes back alone, so that it is known how far was looked.
 inline const std::string lock_best_ready =
     "SELECT c.route, c.rank, c.eid, " + column_list<core::Execution>("e.") + ", " +
@@ -86,14 +86,15 @@ struct PostgresStore::Writes {
     PgRowSet<core::WorkerRow> workers;
     PgRowSet<core::ExecutionEvent> events;
     PgRowSet<core::LogEvent> log_events;
-    PgKeySet ready{"ff_ready", {"route", "rank", "eid"},
-                   {Type::integers, Type::integers, Type::integers}};
-    PgKeySet timers{"ff_timer", {"kind", "due_at", "eid"},
-                    {Type::integers, Type::integers, Type::integers}};
+    PgKeySet ready{
+        "ff_ready", {"route", "rank", "eid"}, {Type::integers, Type::integers, Type::integers}};
+    PgKeySet timers{
+        "ff_timer", {"kind", "due_at", "eid"}, {Type::integers, Type::integers, Type::integers}};
     PgKeySet listed{"ff_listed", {"bucket", "eid"}, {Type::integers, Type::integers}};
-    PgKeySet tags{"ff_exec_tag", {"tag_key", "tag_value", "eid"},
-                  {Type::texts, Type::texts, Type::integers}};
-    PgKeySet own_keys{"ff_idempotency", {"namespace", "idempotency_key", "execution_id"},
+    PgKeySet tags{
+        "ff_exec_tag", {"tag_key", "tag_value", "eid"}, {Type::texts, Type::texts, Type::integers}};
+    PgKeySet own_keys{"ff_idempotency",
+                      {"namespace", "idempotency_key", "execution_id"},
                       {Type::texts, Type::texts, Type::bytes}};
     PgKeySet all_attempts{"ff_attempt", {"eid"}, {Type::integers}};
     PgRowSet<core::Execution> erased;

@@ -92,8 +92,7 @@ Result<bool> PgKeeper::test(PgConnection& writer) {
     using Clock = std::chrono::steady_clock;
     FF_TRY_VOID(listener_->execute(std::string("LISTEN ") + channel));
     const std::string word = "test " + self_;
-    FF_TRY_VOID(
-        writer.execute(std::string("SELECT pg_notify('") + channel + "', '" + word + "')"));
+    FF_TRY_VOID(writer.execute(std::string("SELECT pg_notify('") + channel + "', '" + word + "')"));
     const auto deadline = Clock::now() + std::chrono::milliseconds(test_ms);
     while (Clock::now() < deadline) {
         FF_TRY(const auto heard, listener_->next_notification(test_ms, wake_fd_));

@@ -437,8 +437,7 @@ void PostgresStore::expect_ready(std::vector<ReadyAsk> asks, std::vector<std::st
     expected_lanes_ = std::move(lanes);
 }
 
-Result<ReadyPage> PostgresStore::take_ready(PgRows& rows, const ReadyAsk& ask,
-                                            Snapshot& snapshot) {
+Result<ReadyPage> PostgresStore::take_ready(PgRows& rows, const ReadyAsk& ask, Snapshot& snapshot) {
     ReadyPage page;
     const bool full = rows.size() >= ask.limit;
     const auto place = [](const core::ReadyKey& key) { return std::pair(key.rank, key.eid); };

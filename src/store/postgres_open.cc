@@ -93,8 +93,8 @@ Result<std::unique_ptr<PgConnection>> PostgresStore::connect(bool read_only) {
 }
 
 Result<void> PostgresStore::use(std::unique_ptr<PgConnection> connection) {
-    FF_TRY(timeline_, connection->scalar(
-                          "SELECT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)"));
+    FF_TRY(timeline_,
+           connection->scalar("SELECT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)"));
     FF_TRY(started_, connection->scalar("SELECT extract(epoch FROM pg_postmaster_start_time())"));
     texts_.reset();
     db_ = std::move(connection);

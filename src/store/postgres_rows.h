@@ -62,10 +62,9 @@ PgColumns pg_columns(ColumnMask mask) {
         }
         const std::string name = column.name;
         const bool number = is_event_number(name);
-        const std::string value =
-            number ? "CASE WHEN u." + name + " < 0 THEN n.base - u." + name + " ELSE u." + name +
-                         " END"
-                   : "u." + name;
+        const std::string value = number ? "CASE WHEN u." + name + " < 0 THEN n.base - u." + name +
+                                               " ELSE u." + name + " END"
+                                         : "u." + name;
         out.numbered = out.numbered || number;
         add(out.names, ", ", name);
         add(out.arrays, ", ", "$" + std::to_string(++out.count));
@@ -205,8 +204,7 @@ class PgRowSet {
 /// Inserts and deletes of a narrow table that is all key.
 class PgKeySet {
   public:
-    PgKeySet(std::string table, std::vector<std::string> columns,
-             std::vector<PgArray::Type> types)
+    PgKeySet(std::string table, std::vector<std::string> columns, std::vector<PgArray::Type> types)
         : table_(std::move(table)), columns_(std::move(columns)), types_(std::move(types)) {}
 
     /// `values` puts one value for each column into the sinks it is given.

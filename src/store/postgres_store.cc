@@ -100,7 +100,6 @@ void PostgresStore::rollback() {
     }
 }
 
-
 // --------------------------------------------------------------------------------------- writing
 
 namespace {
@@ -481,9 +480,9 @@ Result<void> PostgresStore::resolve_commit(Error lost) {
             why = "the server was restarted meanwhile";
             break;
         }
-        why = status ? "transaction " + number + " is still " +
-                           (status->empty() ? "unknown" : *status)
-                     : status.error().detail;
+        why = status
+                  ? "transaction " + number + " is still " + (status->empty() ? "unknown" : *status)
+                  : status.error().detail;
         std::this_thread::sleep_for(resolve_pause);
     }
     return ff::fail(ErrorCode::commit_in_doubt,
@@ -507,8 +506,9 @@ Result<std::uint64_t> PostgresStore::sweep(const std::string& text, std::int64_t
     FF_CHECK(in_transaction_, "no transaction is open");
     // One process at a time: the others find nothing to do. The lock is this store's, whatever else
     // the database holds.
-    db_->queue("SELECT pg_try_advisory_xact_lock(70205845,"
-               " CAST(CAST(CAST('ff_exec_core' AS regclass) AS oid) AS integer))");
+    db_->queue(
+        "SELECT pg_try_advisory_xact_lock(70205845,"
+        " CAST(CAST(CAST('ff_exec_core' AS regclass) AS oid) AS integer))");
     FF_TRY(auto answers, run());
     if (!answers.back().next() || answers.back().bytes() != std::string_view("\1", 1)) {
         return 0;

@@ -1,7 +1,7 @@
 // The store on a PostgreSQL database that any number of engine processes share.
 //
 // One connection writes. A transaction is a few round trips however many commands it holds: the
-// rows they need, the best ready executions, then all changes with the COMMIT. Executions are locked
+// rows they need, the best ready executions, then all changes with COMMIT. Executions are locked
 // when they are loaded, and that is the only lock there is on them and everything that hangs on
 // them: by id in the order of ids and waiting, by number and for claims without waiting (who is
 // locked is another's). What cannot be locked because it is not there yet (an idempotency key, a
@@ -79,7 +79,7 @@ class PostgresStore final : public Store {
     struct Writes;   // what a commit does to each table
     struct Loading;  // what a load still lacks
     class Questions;
-    struct Proof {   // a row as a commit writes it
+    struct Proof {  // a row as a commit writes it
         Eid eid = 0;
         TimestampMs changed_at = 0;
     };
@@ -146,8 +146,8 @@ class PostgresStore final : public Store {
     std::optional<PgStatements> texts_;
     core::RouteTable routes_;
     RouteId newest_route_ = 0;  ///< the highest number among them
-    std::string timeline_;  ///< changes when a standby takes over
-    std::string started_;   ///< when the server was started
+    std::string timeline_;      ///< changes when a standby takes over
+    std::string started_;       ///< when the server was started
     bool in_transaction_ = false;
     bool begun_ = false;                      ///< and the server knows
     std::optional<std::string> transaction_;  ///< its number, once known
@@ -155,10 +155,10 @@ class PostgresStore final : public Store {
     std::vector<ReadyAsk> expected_asks_;     ///< of this transaction, not answered yet
     std::vector<std::string> expected_lanes_;
     std::vector<std::pair<ReadyAsk, ReadyPage>> ready_pages_;  ///< answered ahead
-    std::optional<Proof> proof_;              ///< what shows that it was committed
-    std::optional<Error> failed_;             ///< a call that cannot fail has failed
-    std::int64_t slot_ = 0;                   ///< our part of the numbers of a millisecond
-    std::int64_t last_number_ = 0;            ///< time and counter of the newest eid
+    std::optional<Proof> proof_;                               ///< what shows that it was committed
+    std::optional<Error> failed_;   ///< a call that cannot fail has failed
+    std::int64_t slot_ = 0;         ///< our part of the numbers of a millisecond
+    std::int64_t last_number_ = 0;  ///< time and counter of the newest eid
     std::atomic<bool> routes_stale_ = false;
     std::atomic<std::uint64_t> rows_written_ = 0;
 

@@ -192,7 +192,7 @@ CREATE INDEX ff_log_event_by_family ON ff_log_event (family, event_id);
 CREATE INDEX ff_log_event_by_execution ON ff_log_event (eid) WHERE eid IS NOT NULL;
 )sql";
 
-// What many processes on one database need: numbers that no two of them draw, and room on a page for
+// What many processes on one database need: numbers no two of them draw, and room on a page for
 // the next version of a row, so that an update touches no index.
 constexpr std::string_view many_processes = R"sql(
 @postgres CREATE SEQUENCE ff_route_number;

@@ -1,4 +1,4 @@
-// Reads over one connection of a database that speaks SQL. `Statements` gives prepared statements by
+// Reads over one connection of a database that speaks SQL. `Statements` gives statements by
 // their text; the texts are those of the catalogue, the same for every database.
 #pragma once
 

@@ -64,9 +64,8 @@ Result<std::vector<core::Route>> SqlReader<Statements>::routes() {
 }
 
 template <class Statements>
-Result<std::vector<ExecutionId>> SqlReader<Statements>::ids_of_partition(std::uint16_t partition,
-                                                                std::optional<ExecutionId> after,
-                                                                std::size_t limit) {
+Result<std::vector<ExecutionId>> SqlReader<Statements>::ids_of_partition(
+    std::uint16_t partition, std::optional<ExecutionId> after, std::size_t limit) {
     // Ids sort by their bytes: partition first. From just below the partition, or the cursor, to
     // just above the last id it can hold.
     const ExecutionId first{partition, {}};
@@ -102,8 +101,9 @@ Result<std::vector<core::Execution>> SqlReader<Statements>::newest(Eid before, s
 }
 
 template <class Statements>
-Result<std::vector<core::Execution>> SqlReader<Statements>::newest_of_route(RouteId route, Eid before,
-                                                             std::size_t limit) {
+Result<std::vector<core::Execution>> SqlReader<Statements>::newest_of_route(RouteId route,
+                                                                            Eid before,
+                                                                            std::size_t limit) {
     auto& s = statements_.get(sql::newest_of_route);
     s.integer(route);
     s.integer(before);
@@ -112,9 +112,8 @@ Result<std::vector<core::Execution>> SqlReader<Statements>::newest_of_route(Rout
 }
 
 template <class Statements>
-Result<std::vector<core::Execution>> SqlReader<Statements>::newest_with_tag(const std::string& key,
-                                                             const std::string& value, Eid before,
-                                                             std::size_t limit) {
+Result<std::vector<core::Execution>> SqlReader<Statements>::newest_with_tag(
+    const std::string& key, const std::string& value, Eid before, std::size_t limit) {
     auto& s = statements_.get(sql::newest_with_tag);
     s.text(key);
     s.text(value);
@@ -124,8 +123,9 @@ Result<std::vector<core::Execution>> SqlReader<Statements>::newest_with_tag(cons
 }
 
 template <class Statements>
-Result<std::vector<core::Execution>> SqlReader<Statements>::newest_in_bucket(core::Bucket bucket, Eid before,
-                                                              std::size_t limit) {
+Result<std::vector<core::Execution>> SqlReader<Statements>::newest_in_bucket(core::Bucket bucket,
+                                                                             Eid before,
+                                                                             std::size_t limit) {
     auto& s = statements_.get(sql::newest_in_bucket);
     s.integer(static_cast<std::int64_t>(bucket));
     s.integer(before);
@@ -134,7 +134,8 @@ Result<std::vector<core::Execution>> SqlReader<Statements>::newest_in_bucket(cor
 }
 
 template <class Statements>
-Result<std::vector<core::Execution>> SqlReader<Statements>::newest_leased(Eid before, std::size_t limit) {
+Result<std::vector<core::Execution>> SqlReader<Statements>::newest_leased(Eid before,
+                                                                          std::size_t limit) {
     auto& s = statements_.get(sql::newest_leased);
     s.integer(before);
     s.integer(as_limit(limit));
@@ -149,7 +150,8 @@ Result<std::vector<core::Execution>> SqlReader<Statements>::leased_due(Timestamp
 }
 
 template <class Statements>
-Result<std::vector<core::Lane>> SqlReader<Statements>::lanes(const std::string& after, std::size_t limit) {
+Result<std::vector<core::Lane>> SqlReader<Statements>::lanes(const std::string& after,
+                                                             std::size_t limit) {
     auto& s = statements_.get(sql::lanes_after);
     s.text(after);
     s.integer(as_limit(limit));
@@ -164,14 +166,12 @@ Result<std::optional<core::Lane>> SqlReader<Statements>::lane(const std::string&
 }
 
 template <class Statements>
-Result<std::vector<core::WorkerRow>> SqlReader<Statements>::workers(const std::optional<std::string>& ns,
-                                                           const core::WorkerKey& after,
-                                                           std::size_t limit) {
+Result<std::vector<core::WorkerRow>> SqlReader<Statements>::workers(
+    const std::optional<std::string>& ns, const core::WorkerKey& after, std::size_t limit) {
     if (ns && after.ns > *ns) {
         return std::vector<core::WorkerRow>();
     }
-    auto& s =
-        statements_.get(ns ? sql::workers_of_namespace_after : sql::workers_after);
+    auto& s = statements_.get(ns ? sql::workers_of_namespace_after : sql::workers_after);
     s.text(ns ? *ns : after.ns);
     s.text(ns && after.ns < *ns ? std::string_view() : std::string_view(after.worker_instance_id));
     s.integer(as_limit(limit));
@@ -180,7 +180,8 @@ Result<std::vector<core::WorkerRow>> SqlReader<Statements>::workers(const std::o
 
 template <class Statements>
 Result<std::uint64_t> SqlReader<Statements>::ready_before(std::span<const RouteId> routes,
-                                                 const core::ReadyKey& key, std::uint64_t limit) {
+                                                          const core::ReadyKey& key,
+                                                          std::uint64_t limit) {
     std::uint64_t count = 0;
     for (RouteId route : routes) {
         if (count >= limit) {
@@ -199,8 +200,8 @@ Result<std::uint64_t> SqlReader<Statements>::ready_before(std::span<const RouteI
 }
 
 template <class Statements>
-Result<std::vector<core::ExecutionEvent>> SqlReader<Statements>::history(const core::Execution& execution,
-                                                                std::size_t limit) {
+Result<std::vector<core::ExecutionEvent>> SqlReader<Statements>::history(
+    const core::Execution& execution, std::size_t limit) {
     // Each event names the one before it: a walk of point reads instead of an index on every
     // event (measured: the index was the dearest of all).
     std::vector<core::ExecutionEvent> out;
@@ -219,7 +220,8 @@ Result<std::vector<core::ExecutionEvent>> SqlReader<Statements>::history(const c
 }
 
 template <class Statements>
-Result<std::vector<core::LogEvent>> SqlReader<Statements>::log_events_of(Eid eid, std::size_t limit) {
+Result<std::vector<core::LogEvent>> SqlReader<Statements>::log_events_of(Eid eid,
+                                                                         std::size_t limit) {
     auto& s = statements_.get(sql::log_events_of);
     s.integer(eid);
     s.integer(as_limit(limit));
@@ -228,7 +230,7 @@ Result<std::vector<core::LogEvent>> SqlReader<Statements>::log_events_of(Eid eid
 
 template <class Statements>
 Result<std::vector<core::ExecutionEvent>> SqlReader<Statements>::events_after(std::int64_t event_id,
-                                                                     std::size_t limit) {
+                                                                              std::size_t limit) {
     auto& s = statements_.get(sql::events_after);
     s.integer(event_id);
     s.integer(as_limit(limit));
@@ -237,7 +239,7 @@ Result<std::vector<core::ExecutionEvent>> SqlReader<Statements>::events_after(st
 
 template <class Statements>
 Result<std::vector<core::LogEvent>> SqlReader<Statements>::log_events_after(std::int64_t event_id,
-                                                                   std::size_t limit) {
+                                                                            std::size_t limit) {
     auto& s = statements_.get(sql::log_events_after);
     s.integer(event_id);
     s.integer(as_limit(limit));
@@ -246,7 +248,7 @@ Result<std::vector<core::LogEvent>> SqlReader<Statements>::log_events_after(std:
 
 template <class Statements>
 Result<std::vector<core::ReadyKey>> SqlReader<Statements>::ready_after(const core::ReadyKey& key,
-                                                              std::size_t limit) {
+                                                                       std::size_t limit) {
     auto& s = statements_.get(sql::ready_after);
     s.integer(key.route);
     s.integer(key.rank);
@@ -269,7 +271,7 @@ Result<std::vector<core::ReadyKey>> SqlReader<Statements>::ready_after(const cor
 
 template <class Statements>
 Result<std::vector<core::TimerKey>> SqlReader<Statements>::timers_after(const core::TimerKey& key,
-                                                               std::size_t limit) {
+                                                                        std::size_t limit) {
     auto& s = statements_.get(sql::timers_after);
     s.integer(static_cast<std::int64_t>(key.kind));
     s.integer(key.due_at);
@@ -291,8 +293,8 @@ Result<std::vector<core::TimerKey>> SqlReader<Statements>::timers_after(const co
 }
 
 template <class Statements>
-Result<std::vector<std::pair<core::Bucket, Eid>>> SqlReader<Statements>::listed_after(core::Bucket bucket, Eid eid,
-                                                                       std::size_t limit) {
+Result<std::vector<std::pair<core::Bucket, Eid>>> SqlReader<Statements>::listed_after(
+    core::Bucket bucket, Eid eid, std::size_t limit) {
     auto& s = statements_.get(sql::listed_after);
     s.integer(static_cast<std::int64_t>(bucket));
     s.integer(eid);

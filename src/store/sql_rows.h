@@ -1,4 +1,4 @@
-// Records out of a statement's rows, for every database. A Statement is bound with the sink calls of
+// Records out of a statement's rows, for every database. A Statement is bound with the calls of
 // value_codec.h, stepped, and is the source of the row it stands on.
 #pragma once
 

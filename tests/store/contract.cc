@@ -32,13 +32,15 @@ Result<std::unique_ptr<Store>> open_postgres(const std::string& name) {
 const std::vector<Backend>& contract_backends() {
     static const std::vector<Backend> backends = [] {
         std::vector<Backend> all{
-        {"memory", false,
-         [](const std::string&) -> Result<std::unique_ptr<Store>> {
-             return MemoryStore::make({});
-         }},
-        {"sqlite_memory", false, [](const std::string&) { return open_sqlite(":memory:"); }},
-        {"sqlite_file", true,
-         [](const std::string& folder) { return open_sqlite("sqlite:" + folder + "/store.db"); }},
+            {"memory", false,
+             [](const std::string&) -> Result<std::unique_ptr<Store>> {
+                 return MemoryStore::make({});
+             }},
+            {"sqlite_memory", false, [](const std::string&) { return open_sqlite(":memory:"); }},
+            {"sqlite_file", true,
+             [](const std::string& folder) {
+                 return open_sqlite("sqlite:" + folder + "/store.db");
+             }},
         };
         if (!support::postgres_address().empty()) {
             all.push_back({"postgres", true, open_postgres});

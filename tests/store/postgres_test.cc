@@ -51,7 +51,7 @@ class Postgres : public testing::Test {
         EXPECT_TRUE(value) << value.error().message();
         return value ? *value : "";
     }
-    /// Ends every connection that is in a transaction on the store, as a restart of the server does.
+    /// Ends every connection that is in a transaction on the store, as a restart of it does.
     void cut_connections() {
         ask("SELECT count(pg_terminate_backend(pid)) FROM pg_locks"
             " WHERE pid <> pg_backend_pid() AND relation IN (SELECT oid FROM pg_class"
@@ -341,8 +341,7 @@ TEST_F(Postgres, work_made_ready_by_another_store_is_heard_of) {
         std::once_flag once;
         one->watch([&] { std::call_once(once, [&] { heard.set_value(); }); });
         put(*two, changes(waiting(notify == EngineOptions::Notify::off ? 1 : 2, where)));
-        EXPECT_EQ(heard.get_future().wait_for(std::chrono::seconds(20)),
-                  std::future_status::ready);
+        EXPECT_EQ(heard.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
         one->watch({});
     }
 }

@@ -1,6 +1,6 @@
 // Stores on the PostgreSQL server that scripts/postgres.sh runs beside the tests.
 //
-// Each has a schema of its own in the one database. Nothing is cleaned up: the server is private and
+// Each has a schema of its own in the one database. Nothing is cleaned up: the server is ours and
 // goes away with the tests. For tests that link the store room.
 #pragma once
 

@@ -417,6 +417,10 @@ Result<void> ReadyIndex::read_unread(const LaneHeads& lane, std::size_t expected
         const store::ReadyAsk ask = ask_for(queues, expected);
         FF_TRY(const auto pages, store_.lock_ready({&ask, 1}, {}, snapshot));
         learn(queues, pages.at(0));
+        if (pages.at(0).keys.empty()) {
+            expected =
+                std::min(expected * 2 + 1, prefix_max);  // others hold the front: look further
+        }
     }
     return {};
 }

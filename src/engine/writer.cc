@@ -275,6 +275,7 @@ Batch::Run Writer::transact(std::vector<Pending> commands, TimestampMs now, std:
                 again.push_back(std::move(outcome.pending));
             }
         }
+        now = clock_.now();  // leases count from here
         run = batch_.run(std::move(again), now, due_max, waiting);
     }
     return run;

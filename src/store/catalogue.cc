@@ -78,11 +78,13 @@ const std::string idempotency_delete_own =
 
 // ----------------------------------------------------------------------------------- upkeep
 
+// The time is asked twice: where others write too, a row that was found may have been renewed when
+// it is deleted.
 const std::string grants_sweep =
-    "DELETE FROM ff_claim_grant WHERE eid IN (SELECT eid FROM ff_claim_grant"
+    "DELETE FROM ff_claim_grant WHERE expires_at <= $1 AND eid IN (SELECT eid FROM ff_claim_grant"
     " WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)";
 const std::string idempotency_sweep =
-    "DELETE FROM ff_idempotency WHERE (namespace, idempotency_key) IN"
+    "DELETE FROM ff_idempotency WHERE expires_at <= $1 AND (namespace, idempotency_key) IN"
     " (SELECT namespace, idempotency_key FROM ff_idempotency WHERE expires_at <= $1"
     " ORDER BY expires_at LIMIT $2)";
 // Event ids grow with time, so the oldest events are the lowest ids.

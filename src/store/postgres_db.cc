@@ -194,10 +194,13 @@ Result<void> PgRows::check() const {
 
 ErrorCode code_of_sqlstate(std::string_view state) {
     // A key that another process took first: with what it wrote in view, doing it again may work.
-    constexpr std::array<std::string_view, 5> in_the_way{"40001", "40P01", "55P03", "23505",
-                                                         "57014"};
+    constexpr std::array<std::string_view, 3> in_the_way{"40001", "40P01", "23505"};
     if (std::ranges::find(in_the_way, state) != in_the_way.end()) {
         return ErrorCode::store_busy;
+    }
+    // Somebody holds a row for long. Waiting again and again would hold up everybody else.
+    if (state == "55P03" || state == "57014") {
+        return ErrorCode::timeout;
     }
     if (state == "53100") {
         return ErrorCode::store_full;
@@ -289,9 +292,18 @@ Result<std::string> printable_url(const std::string& url) {
 Result<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url) {
     FF_TRY(const std::string where, printable_url(url));
     // Later entries win, and the address comes last but for what must be so.
-    const std::array<const char*, 5> keywords{"connect_timeout", "application_name", "dbname",
-                                              "client_encoding", nullptr};
-    const std::array<const char*, 5> values{"10", "flowfabric", url.c_str(), "UTF8", nullptr};
+    // A host that vanishes says nothing: without keepalives a writer would wait for it for hours.
+    const std::array<const char*, 9> keywords{"connect_timeout",
+                                              "application_name",
+                                              "keepalives_idle",
+                                              "keepalives_interval",
+                                              "keepalives_count",
+                                              "tcp_user_timeout",
+                                              "dbname",
+                                              "client_encoding",
+                                              nullptr};
+    const std::array<const char*, 9> values{"10",    "flowfabric", "10",   "5",    "3",
+                                            "20000", url.c_str(),  "UTF8", nullptr};
     PGconn* raw = PQconnectdbParams(keywords.data(), values.data(), 1);
     std::unique_ptr<PgConnection> connection(new PgConnection(raw));
     connection->where_ = where;

@@ -19,6 +19,9 @@ using core::Snapshot;
 
 namespace {
 
+/// Numbers of routes are drawn before they are committed: a few may come after a higher one.
+constexpr RouteId late_routes = 8;
+
 template <class Row>
 Result<Row> take(PgRows& rows) {
     Row row;
@@ -54,6 +57,12 @@ Result<void> PostgresStore::know_routes(const std::vector<RouteId>& needed) {
     FF_TRY(auto rows, select_all<core::Route>(s));
     for (core::Route& row : rows) {
         know_route(std::move(row));
+    }
+    for (RouteId id : needed) {
+        if (routes_.find(id) == nullptr) {
+            return ff::fail(ErrorCode::store_corrupt,
+                            "route " + std::to_string(id) + " is missing");
+        }
     }
     return {};
 }
@@ -293,7 +302,7 @@ void PostgresStore::ask_routes(Questions& questions) {
         return;
     }
     PgParams params;
-    params.integer(newest_route_);
+    params.integer(newest_route_ - late_routes);
     questions.ask(select_routes_above, std::move(params), [this](PgRows& rows) -> Result<void> {
         while (rows.next()) {
             FF_TRY(auto row, take<core::Route>(rows));
@@ -499,10 +508,9 @@ Result<std::vector<ReadyPage>> PostgresStore::lock_ready(std::span<const ReadyAs
     }
     std::vector<ReadyPage> pages;
     for (const ReadyAsk& ask : asks) {
-        const auto found = answered(ask);
-        pages.push_back(found->second);
-        ready_pages_.erase(found);
+        pages.push_back(answered(ask)->second);  // two may ask the same
     }
+    ready_pages_.clear();
     return pages;
 }
 
@@ -610,6 +618,10 @@ Result<void> PostgresStore::read(const std::function<Result<void>(Reader&)>& bod
         if (!lost_at_once || !again) {
             return done;
         }
+        // The others are lost too, most likely: a restart of the server ends all.
+        std::lock_guard lock(readers_mutex_);
+        readers_made_ -= static_cast<int>(readers_.size());
+        readers_.clear();
     }
 }
 

@@ -44,7 +44,9 @@ Result<void> PostgresStore::start(const Location& location, const EngineOptions&
     session_settings_ =
         "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
         "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;"
-        "SET idle_in_transaction_session_timeout = 60000; SET statement_timeout = " +
+        "SET idle_in_transaction_session_timeout = 60000; SET lock_timeout = 2000;"
+        "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;"
+        "SET tcp_keepalives_count = 3; SET statement_timeout = " +
         std::to_string(options.statement_timeout_ms) + ";";
     if (options.synchronous == EngineOptions::Synchronous::normal) {
         session_settings_ += "SET synchronous_commit = off;";

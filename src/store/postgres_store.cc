@@ -420,8 +420,9 @@ Result<void> PostgresStore::finish_commit() {
 }
 
 /// What became of a transaction: a word of pg_xact_status, or `unproven`. A server that crashed
-/// knows nothing of transactions that it had not written down, and gives their numbers to others:
-/// after a restart a number that is committed is ours only if it stands in a row that we wrote.
+/// knows nothing of transactions that it had not written down, and gives their numbers to others: a
+/// number that is committed is ours only if it stands in a row that we wrote. This is asked always:
+/// when one of its processes crashes, a server recovers without having been restarted.
 Result<std::string> PostgresStore::fate_of(const std::string& number, bool restarted) {
     if (restarted) {
         FF_TRY(const std::string never_written_down,
@@ -434,7 +435,7 @@ Result<std::string> PostgresStore::fate_of(const std::string& number, bool resta
         }
     }
     FF_TRY(std::string status, db_->scalar("SELECT pg_xact_status('" + number + "')"));
-    if (!restarted || status != "committed") {
+    if (status != "committed" || (!restarted && !proof_)) {
         return status;
     }
     const auto [eid, changed_at] = proof_.value_or(Proof{});
@@ -477,7 +478,7 @@ Result<void> PostgresStore::resolve_commit(Error lost) {
             return ff::fail(ErrorCode::store_io, lost.detail);
         }
         if (status && *status == "unproven") {
-            why = "the server was restarted meanwhile";
+            why = "transaction " + number + " was committed, but perhaps it is another's";
             break;
         }
         why = status

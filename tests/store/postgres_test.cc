@@ -245,6 +245,47 @@ TEST_F(Postgres, a_claim_passes_over_what_another_store_holds) {
     EXPECT_FALSE(theirs->at(0).looked_to);
 }
 
+TEST_F(Postgres, two_groups_may_ask_for_the_same_routes) {
+    const auto store = open();
+    const RouteId where = make_route(*store);
+    put(*store, changes(waiting(1, where), waiting(2, where)));
+    Transaction transaction(*store);
+    const ReadyAsk ask{{where}, std::nullopt, 9};
+    store->expect_ready({ask}, {"default"});
+    core::ReadSet set;
+    set.need(id_of(99));
+    ASSERT_TRUE(store->load(set, transaction.snapshot));
+    // Answered ahead, once; asked for by two.
+    const std::vector<ReadyAsk> both{ask, ask};
+    const auto pages = store->lock_ready(both, {"default"}, transaction.snapshot);
+    ASSERT_TRUE(pages);
+    ASSERT_EQ(pages->size(), 2U);
+    EXPECT_EQ(pages->at(0).keys.size(), 2U);
+    EXPECT_EQ(pages->at(1).keys.size(), 2U);
+}
+
+TEST_F(Postgres, a_sweep_leaves_a_key_that_was_just_renewed) {
+    const auto one = open();
+    const auto two = open();
+    const auto old = idempotency_of("acme", "key", id_of(1), t0);
+    put(*one, changes(old));
+    const auto renewed = idempotency_of("acme", "key", id_of(2), t0 + 99'000);
+    auto first = std::make_unique<Transaction>(*one);
+    first->apply(changes(renewed));  // holds the row
+    auto sweep = std::async(std::launch::async, [&] {
+        EXPECT_TRUE(two->begin());
+        const auto gone = two->sweep_idempotency(t0 + 1, 9);
+        EXPECT_TRUE(gone) << gone.error().message();
+        EXPECT_TRUE(two->commit_upkeep());
+        return gone.value_or(99);
+    });
+    // It has found the old row and waits for it.
+    EXPECT_EQ(sweep.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+    ASSERT_TRUE(first->commit());
+    EXPECT_EQ(sweep.get(), 0U);
+    EXPECT_EQ(find_idempotency(*two, renewed.key), renewed);
+}
+
 TEST_F(Postgres, who_asks_by_number_does_not_wait_for_another_store) {
     const auto one = open();
     const auto two = open();
@@ -372,6 +413,7 @@ TEST(PostgresDb, sqlstates_become_errors) {
     EXPECT_EQ(code_of_sqlstate("40P01"), ErrorCode::store_busy);
     EXPECT_EQ(code_of_sqlstate("40001"), ErrorCode::store_busy);
     EXPECT_EQ(code_of_sqlstate("23505"), ErrorCode::store_busy);
+    EXPECT_EQ(code_of_sqlstate("55P03"), ErrorCode::timeout);
     EXPECT_EQ(code_of_sqlstate("57P01"), ErrorCode::store_io);
     EXPECT_EQ(code_of_sqlstate("08006"), ErrorCode::store_io);
     EXPECT_EQ(code_of_sqlstate("53100"), ErrorCode::store_full);

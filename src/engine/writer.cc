@@ -23,12 +23,6 @@ constexpr DurationMs stumble_ms = 100;
 constexpr int tries_max = 6;
 constexpr std::uint32_t try_again_ms = 4;
 
-/// On a shared store a transaction costs several round trips, however few commands it holds. Those
-/// whose answers just went out are waited for this part of what the last one took: else callers
-/// fall into two halves that take turns, and each waits for the other.
-constexpr int linger_part = 8;
-constexpr std::chrono::microseconds linger_max{500};
-
 /// Nothing happened, and doing it all again may work.
 bool may_run_again(const Error& error) {
     return error.code == ErrorCode::store_busy || error.code == ErrorCode::store_io;
@@ -67,15 +61,6 @@ std::optional<Error> Writer::refuse(std::size_t commands, std::size_t bytes) con
     return std::nullopt;
 }
 
-/// Does the writer sleep, and is this what it waits for? It is woken once.
-bool Writer::takes_notice() {
-    if (wake_at_ == 0 || inbox_.size() < wake_at_) {
-        return false;
-    }
-    wake_at_ = 0;
-    return true;
-}
-
 void Writer::submit(Pending pending) {
     std::unique_lock lock(mutex_);
     if (auto error = refuse(1, pending.bytes)) {
@@ -85,7 +70,7 @@ void Writer::submit(Pending pending) {
     }
     inbox_bytes_ += pending.bytes;
     inbox_.push_back(std::move(pending));
-    const bool wake_writer = takes_notice();
+    const bool wake_writer = std::exchange(sleeping_, false);
     lock.unlock();
     if (wake_writer) {
         arrived_.notify_one();
@@ -107,7 +92,7 @@ void Writer::submit(std::vector<Pending> pendings) {
     }
     inbox_bytes_ += bytes;
     std::ranges::move(pendings, std::back_inserter(inbox_));
-    const bool wake_writer = takes_notice();
+    const bool wake_writer = std::exchange(sleeping_, false);
     lock.unlock();
     if (wake_writer) {
         arrived_.notify_one();
@@ -118,6 +103,7 @@ void Writer::wake() {
     {
         std::lock_guard lock(mutex_);
         poked_ = true;
+        sleeping_ = false;
     }
     arrived_.notify_one();
 }
@@ -128,6 +114,7 @@ void Writer::stop() {
         {
             std::lock_guard lock(mutex_);
             stopping_ = true;
+            sleeping_ = false;
         }
         arrived_.notify_one();
         thread_.join();
@@ -167,26 +154,14 @@ DurationMs Writer::idle_ms(TimestampMs now) {
     return *at <= now ? 0 : clock_.sleep_hint(*at);
 }
 
-/// Sleeps until so many commands wait, or the time has come, or there is something else to do.
-void Writer::sleep(std::unique_lock<std::mutex>& lock, std::size_t until_waiting,
-                   std::chrono::steady_clock::time_point until) {
-    wake_at_ = until_waiting;
-    arrived_.wait_until(lock, until,
-                        [&] { return inbox_.size() >= until_waiting || stopping_ || poked_; });
-    wake_at_ = 0;
-}
-
 std::vector<Pending> Writer::take(bool& stopping) {
     const DurationMs idle = std::max(idle_ms(clock_.now()), stumbled_ ? stumble_ms : 0);
     std::unique_lock lock(mutex_);
-    const std::size_t waited = inbox_.size();  // while the last batch ran
-    if (inbox_.empty() && idle > 0) {
-        sleep(lock, 1, std::chrono::steady_clock::now() + std::chrono::milliseconds(idle));
-    }
-    if (store_.shared() && answered_ > 1 && !inbox_.empty()) {
-        sleep(lock, std::min(waited + answered_, options_.batch_commands_max),
-              ended_ +
-                  std::min<std::chrono::steady_clock::duration>(took_ / linger_part, linger_max));
+    if (inbox_.empty() && idle > 0 && !stopping_ && !poked_) {
+        sleeping_ = true;
+        arrived_.wait_for(lock, std::chrono::milliseconds(idle),
+                          [&] { return !inbox_.empty() || stopping_ || poked_; });
+        sleeping_ = false;
     }
     poked_ = false;
     stopping = stopping_ && inbox_.empty();
@@ -220,11 +195,7 @@ void Writer::run() {
         if (others_wrote_.exchange(false)) {
             batch_.claims().recheck_all();
         }
-        const auto began = std::chrono::steady_clock::now();
-        answered_ = commands.size();
         process(std::move(commands), now);
-        ended_ = std::chrono::steady_clock::now();
-        took_ = ended_ - began;
         if (options_.background) {
             scanners_.run_due(now);
         }

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -43,8 +42,6 @@ class Writer {
   private:
     void run();
     std::vector<Pending> take(bool& stopping);
-    void sleep(std::unique_lock<std::mutex>& lock, std::size_t until_waiting,
-               std::chrono::steady_clock::time_point until);
     void process(std::vector<Pending> commands, TimestampMs now);
     /// One transaction. On a shared store one that another process was in the way of is run again.
     Batch::Run transact(std::vector<Pending> commands, TimestampMs now, std::size_t due_max,
@@ -59,7 +56,6 @@ class Writer {
     void run_alone(std::vector<Outcome> outcomes, TimestampMs now);
     void run_scanner(Pending pending, TimestampMs now);
     [[nodiscard]] DurationMs idle_ms(TimestampMs now);
-    bool takes_notice();
     [[nodiscard]] std::optional<Error> refuse(std::size_t commands, std::size_t bytes) const;
 
     store::Store& store_;
@@ -72,10 +68,6 @@ class Writer {
 
     // Writer thread only.
     std::minstd_rand jitter_{std::random_device{}()};
-    // When the last batch ended, how long it took, how many it answered: they may come again.
-    std::chrono::steady_clock::time_point ended_;
-    std::chrono::steady_clock::duration took_{};
-    std::size_t answered_ = 0;
     bool stumbled_ = false;      // the last batch failed, and was nobody's
     std::uint64_t tickets_ = 0;  // given to commands that are run alone
 
@@ -85,7 +77,7 @@ class Writer {
     std::size_t inbox_bytes_ = 0;  // guarded by mutex_
     bool stopping_ = false;        // guarded by mutex_
     bool poked_ = false;           // guarded by mutex_
-    std::size_t wake_at_ = 0;      // guarded by mutex_: wake the writer when so many wait
+    bool sleeping_ = false;        // guarded by mutex_
 
     std::atomic<bool> others_wrote_{false};  ///< another process may have made work ready
     std::atomic<std::uint64_t> commands_{0};

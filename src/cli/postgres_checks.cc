@@ -331,7 +331,7 @@ Check check_numbers(PgConnection& db) {
     return checked("numbers", [&](Check& check) -> Result<void> {
         FF_TRY(const std::string counter,
                db.scalar("SELECT value FROM ff_meta WHERE name = 'event_high'"));
-        FF_TRY(const auto highest, number(db, store::highest_event));
+        FF_TRY(const auto highest, number(db, store::sql::highest_event));
         FF_TRY(const auto route, number(db, "SELECT COALESCE(MAX(route), 0) FROM ff_route"));
         FF_TRY(const auto drawn, number(db, "SELECT last_value FROM ff_route_number"));
         check.detail = fmt::format("events up to {}, routes up to {}", highest, route);

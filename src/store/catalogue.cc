@@ -58,8 +58,7 @@ const std::string workers_all =
 // ------------------------------------------------------------------------------ side tables
 
 const std::string ready_insert = "INSERT INTO ff_ready (route, rank, eid) VALUES ($1, $2, $3)";
-const std::string ready_delete =
-    "DELETE FROM ff_ready WHERE route = $1 AND rank = $2 AND eid = $3";
+const std::string ready_delete = "DELETE FROM ff_ready WHERE route = $1 AND rank = $2 AND eid = $3";
 const std::string timer_insert = "INSERT INTO ff_timer (kind, due_at, eid) VALUES ($1, $2, $3)";
 const std::string timer_delete =
     "DELETE FROM ff_timer WHERE kind = $1 AND due_at = $2 AND eid = $3";
@@ -101,6 +100,15 @@ const std::string meta_put =
     "INSERT INTO ff_meta (name, value) VALUES ($1, $2)"
     " ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 
+const std::string highest_eid =
+    "SELECT COALESCE(MAX(n), 0) FROM (SELECT MAX(eid) AS n FROM ff_exec_core"
+    " UNION ALL SELECT MAX(eid) FROM ff_log_event WHERE eid IS NOT NULL"
+    " UNION ALL SELECT value FROM ff_meta WHERE name = 'eid_high') numbers";
+const std::string highest_event =
+    "SELECT COALESCE(MAX(n), 0) FROM (SELECT MAX(event_id) AS n FROM ff_exec_event"
+    " UNION ALL SELECT MAX(event_id) FROM ff_log_event"
+    " UNION ALL SELECT value FROM ff_meta WHERE name = 'event_high') numbers";
+
 // ------------------------------------------------------------------------------------ reads
 
 const std::string ids_of_partition =
@@ -108,17 +116,17 @@ const std::string ids_of_partition =
 const std::string newest = select_where<Execution>("eid < $1 ORDER BY eid DESC LIMIT $2");
 const std::string newest_of_route =
     select_where<Execution>("route = $1 AND eid < $2 ORDER BY eid DESC LIMIT $3");
-const std::string newest_with_tag = executions_through(
-    "ff_exec_tag", "s.tag_key = $1 AND s.tag_value = $2 AND s.eid < $3"
-                   " ORDER BY s.eid DESC LIMIT $4");
-const std::string newest_in_bucket = executions_through(
-    "ff_listed", "s.bucket = $1 AND s.eid < $2 ORDER BY s.eid DESC LIMIT $3");
-const std::string newest_leased = executions_through(
-    "ff_timer", "s.kind = 0 AND s.eid < $1 ORDER BY s.eid DESC LIMIT $2");
+const std::string newest_with_tag =
+    executions_through("ff_exec_tag",
+                       "s.tag_key = $1 AND s.tag_value = $2 AND s.eid < $3"
+                       " ORDER BY s.eid DESC LIMIT $4");
+const std::string newest_in_bucket =
+    executions_through("ff_listed", "s.bucket = $1 AND s.eid < $2 ORDER BY s.eid DESC LIMIT $3");
+const std::string newest_leased =
+    executions_through("ff_timer", "s.kind = 0 AND s.eid < $1 ORDER BY s.eid DESC LIMIT $2");
 const std::string leased_due =
     executions_through("ff_timer", "s.kind = 0 AND s.due_at <= $1 ORDER BY s.due_at, s.eid");
-const std::string lanes_after =
-    select_where<Lane>("lane_id > $1 ORDER BY lane_id LIMIT $2");
+const std::string lanes_after = select_where<Lane>("lane_id > $1 ORDER BY lane_id LIMIT $2");
 const std::string workers_after = select_where<WorkerRow>(
     "(namespace, worker_instance_id) > ($1, $2)"
     " ORDER BY namespace, worker_instance_id LIMIT $3");
@@ -130,8 +138,7 @@ const std::string ready_before =
 const std::string event_by_id = select_where<ExecutionEvent>("event_id = $1");
 const std::string events_after =
     select_where<ExecutionEvent>("event_id > $1 ORDER BY event_id LIMIT $2");
-const std::string log_events_of =
-    select_where<LogEvent>("eid = $1 ORDER BY event_id LIMIT $2");
+const std::string log_events_of = select_where<LogEvent>("eid = $1 ORDER BY event_id LIMIT $2");
 const std::string log_events_after =
     select_where<LogEvent>("event_id > $1 ORDER BY event_id LIMIT $2");
 const std::string ready_after =
@@ -146,24 +153,20 @@ const std::string listed_after =
 
 const std::vector<std::string>& all_texts() {
     static const std::vector<std::string> texts{
-        execution_by_id,   execution_by_eid,      input_by_eid,
-        attempt_by_key,    attempts_of,           grant_by_eid,
-        lane_by_name,      idempotency_by_key,    worker_by_key,
-        all_routes,        ready_head,            timers_due,
-        timer_next,       bucket_after,          executions_after,
-        leased_by_instance, workers_all,          ready_insert,
-        ready_delete,      timer_insert,          timer_delete,
-        listed_insert,     listed_delete,         tag_insert,
-        tag_delete,        input_delete,          attempts_delete,
-        idempotency_delete_own, grants_sweep,     idempotency_sweep,
-        exec_events_trim,  log_events_trim,       meta_get,
-        meta_put,          ids_of_partition,      newest,
-        newest_of_route,   newest_with_tag,       newest_in_bucket,
-        newest_leased,     leased_due,            lanes_after,
-        workers_after,     workers_of_namespace_after, ready_before,
-        event_by_id,       events_after,          log_events_of,
-        log_events_after,  ready_after,           timers_after,
-        listed_after,
+        execution_by_id,  execution_by_eid,  input_by_eid,     attempt_by_key,
+        attempts_of,      grant_by_eid,      lane_by_name,     idempotency_by_key,
+        worker_by_key,    all_routes,        ready_head,       timers_due,
+        timer_next,       bucket_after,      executions_after, leased_by_instance,
+        workers_all,      ready_insert,      ready_delete,     timer_insert,
+        timer_delete,     listed_insert,     listed_delete,    tag_insert,
+        tag_delete,       input_delete,      attempts_delete,  idempotency_delete_own,
+        grants_sweep,     idempotency_sweep, exec_events_trim, log_events_trim,
+        meta_get,         meta_put,          ids_of_partition, newest,
+        newest_of_route,  newest_with_tag,   newest_in_bucket, newest_leased,
+        leased_due,       lanes_after,       workers_after,    workers_of_namespace_after,
+        ready_before,     event_by_id,       events_after,     log_events_of,
+        log_events_after, ready_after,       timers_after,     listed_after,
+        highest_eid,      highest_event,
     };
     return texts;
 }

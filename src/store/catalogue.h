@@ -56,6 +56,9 @@ extern const std::string exec_events_trim;
 extern const std::string log_events_trim;
 extern const std::string meta_get;
 extern const std::string meta_put;
+/// The highest numbers in use, noted, or standing in a log.
+extern const std::string highest_eid;
+extern const std::string highest_event;
 
 extern const std::string ids_of_partition;
 extern const std::string newest;

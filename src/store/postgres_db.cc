@@ -244,7 +244,12 @@ Error error_of(PGconn* connection, const PGresult* result) {
     if (more != nullptr) {
         text += " (" + std::string(more) + ")";
     }
-    return {code_of_sqlstate(state), text + " [" + state + "]", {{"sqlstate", state}}};
+    const ErrorCode code = code_of_sqlstate(state);
+    text += std::string(" [") + state + "]";
+    if (code == ErrorCode::timeout) {
+        text += "; another session holds a row or the server is slow: see pg_stat_activity";
+    }
+    return {code, std::move(text), {{"sqlstate", state}}};
 }
 
 bool is_failure(ExecStatusType status) {

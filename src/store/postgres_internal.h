@@ -86,13 +86,7 @@ struct PostgresStore::Writes {
     PgRowSet<core::WorkerRow> workers;
     PgRowSet<core::ExecutionEvent> events;
     PgRowSet<core::LogEvent> log_events;
-    PgKeySet ready{
-        "ff_ready", {"route", "rank", "eid"}, {Type::integers, Type::integers, Type::integers}};
-    PgKeySet timers{
-        "ff_timer", {"kind", "due_at", "eid"}, {Type::integers, Type::integers, Type::integers}};
-    PgKeySet listed{"ff_listed", {"bucket", "eid"}, {Type::integers, Type::integers}};
-    PgKeySet tags{
-        "ff_exec_tag", {"tag_key", "tag_value", "eid"}, {Type::texts, Type::texts, Type::integers}};
+    PgSideTables sides;
     PgKeySet own_keys{"ff_idempotency",
                       {"namespace", "idempotency_key", "execution_id"},
                       {Type::texts, Type::texts, Type::bytes}};

@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "store/postgres_internal.h"
@@ -61,7 +62,7 @@ Result<void> PostgresStore::know_routes(const std::vector<RouteId>& needed) {
     for (RouteId id : needed) {
         if (routes_.find(id) == nullptr) {
             return ff::fail(ErrorCode::store_corrupt,
-                            "route " + std::to_string(id) + " is missing");
+                            "route " + std::to_string(id) + " is missing; see ff doctor");
         }
     }
     return {};
@@ -77,97 +78,6 @@ Result<void> PostgresStore::take_executions(PgRows& rows, Snapshot& snapshot) {
         snapshot.index_by_eid(cell);
     }
     return know_routes(needed);
-}
-
-Result<void> PostgresStore::load_rest(const std::vector<Loading>& wanted) {
-    PgArray input_eids(PgArray::Type::integers);
-    PgArray grant_eids(PgArray::Type::integers);
-    PgArray attempt_eids(PgArray::Type::integers);
-    PgArray attempt_indexes(PgArray::Type::integers);
-    std::vector<ExecutionCell*> inputs;
-    std::vector<ExecutionCell*> grants;
-    std::vector<ExecutionCell*> attempts;
-    for (const Loading& want : wanted) {
-        ExecutionCell& cell = *want.cell;
-        const auto& current = cell.execution.current;
-        if (!current) {
-            if (want.grant) {
-                cell.grant.load(std::nullopt);  // should the batch create it, there is none
-            }
-            continue;
-        }
-        if (!cell.input.loaded && needs_input(want.input, *current)) {
-            input_eids.integer(current->eid);
-            inputs.push_back(&cell);
-        }
-        if (want.grant && !cell.grant.loaded) {
-            grant_eids.integer(current->eid);
-            grants.push_back(&cell);
-        }
-        if (want.attempt && needs_attempt(*current) &&
-            !cell.attempts[*current->current_attempt_index].loaded) {
-            attempt_eids.integer(current->eid);
-            attempt_indexes.integer(*current->current_attempt_index);
-            attempts.push_back(&cell);
-        }
-    }
-    const auto ask = [this](const std::string& text, std::initializer_list<const PgArray*> keys) {
-        PgParams params;
-        for (const PgArray* key : keys) {
-            params.array(*key);
-        }
-        db_->queue(text, std::move(params));
-    };
-    if (!inputs.empty()) {
-        ask(inputs_by_eid, {&input_eids});
-    }
-    if (!grants.empty()) {
-        ask(grants_by_eid, {&grant_eids});
-    }
-    if (!attempts.empty()) {
-        ask(attempts_by_key, {&attempt_eids, &attempt_indexes});
-    }
-    if (inputs.empty() && grants.empty() && attempts.empty()) {
-        return {};
-    }
-    FF_TRY(auto answers, run());
-    auto answer = answers.end() - (inputs.empty() ? 0 : 1) - (grants.empty() ? 0 : 1) -
-                  (attempts.empty() ? 0 : 1);
-    const auto cell_of = [](std::vector<ExecutionCell*>& cells, Eid eid) {
-        return *std::ranges::find_if(
-            cells, [eid](ExecutionCell* cell) { return cell->execution.current->eid == eid; });
-    };
-    if (!inputs.empty()) {
-        while (answer->next()) {
-            FF_TRY(auto row, take<core::ExecutionInput>(*answer));
-            cell_of(inputs, row.eid)->input.load(std::move(row));
-        }
-        for (ExecutionCell* cell : inputs) {
-            cell->input.load(std::nullopt);
-        }
-        ++answer;
-    }
-    if (!grants.empty()) {
-        while (answer->next()) {
-            FF_TRY(auto row, take<core::GrantRow>(*answer));
-            cell_of(grants, row.eid)->grant.load(std::move(row));
-        }
-        for (ExecutionCell* cell : grants) {
-            cell->grant.load(std::nullopt);
-        }
-        ++answer;
-    }
-    if (!attempts.empty()) {
-        while (answer->next()) {
-            FF_TRY(auto row, take<core::Attempt>(*answer));
-            const std::uint32_t index = row.attempt_index;
-            cell_of(attempts, row.eid)->attempts[index].load(std::move(row));
-        }
-        for (ExecutionCell* cell : attempts) {
-            cell->attempts[*cell->execution.current->current_attempt_index].load(std::nullopt);
-        }
-    }
-    return {};
 }
 
 namespace {
@@ -252,6 +162,72 @@ class PostgresStore::Questions {
     PostgresStore& store_;
     std::vector<std::function<Result<void>(PgRows&)>> takers_;
 };
+
+Result<void> PostgresStore::load_rest(const std::vector<Loading>& wanted, Snapshot& snapshot) {
+    PgArray input_eids(PgArray::Type::integers);
+    PgArray grant_eids(PgArray::Type::integers);
+    PgArray attempt_eids(PgArray::Type::integers);
+    PgArray attempt_indexes(PgArray::Type::integers);
+    std::vector<ExecutionCell*> inputs;
+    std::vector<ExecutionCell*> grants;
+    std::vector<ExecutionCell*> attempts;
+    for (const Loading& want : wanted) {
+        ExecutionCell& cell = *want.cell;
+        const auto& current = cell.execution.current;
+        if (!current) {
+            if (want.grant) {
+                cell.grant.load(std::nullopt);  // should the batch create it, there is none
+            }
+            continue;
+        }
+        if (!cell.input.loaded && needs_input(want.input, *current)) {
+            input_eids.integer(current->eid);
+            inputs.push_back(&cell);
+        }
+        if (want.grant && !cell.grant.loaded) {
+            grant_eids.integer(current->eid);
+            grants.push_back(&cell);
+        }
+        if (want.attempt && needs_attempt(*current) &&
+            !cell.attempts[*current->current_attempt_index].loaded) {
+            attempt_eids.integer(current->eid);
+            attempt_indexes.integer(*current->current_attempt_index);
+            attempts.push_back(&cell);
+        }
+    }
+    Questions questions(*this);
+    // Rows that are there, then nothing for the cells that had none.
+    const auto ask = [&]<class Row>(std::type_identity<Row>, const std::string& text,
+                                    std::initializer_list<const PgArray*> keys,
+                                    const std::vector<ExecutionCell*>& cells, auto place_of) {
+        if (cells.empty()) {
+            return;
+        }
+        PgParams params;
+        for (const PgArray* key : keys) {
+            params.array(*key);
+        }
+        questions.ask(text, std::move(params), [&, place_of](PgRows& rows) -> Result<void> {
+            while (rows.next()) {
+                FF_TRY(auto row, take<Row>(rows));
+                place_of(*snapshot.find_cell(row.eid)).load(std::move(row));
+            }
+            for (ExecutionCell* cell : cells) {
+                place_of(*cell).load(std::nullopt);
+            }
+            return {};
+        });
+    };
+    ask(std::type_identity<core::ExecutionInput>(), inputs_by_eid, {&input_eids}, inputs,
+        [](ExecutionCell& cell) -> auto& { return cell.input; });
+    ask(std::type_identity<core::GrantRow>(), grants_by_eid, {&grant_eids}, grants,
+        [](ExecutionCell& cell) -> auto& { return cell.grant; });
+    ask(std::type_identity<core::Attempt>(), attempts_by_key, {&attempt_eids, &attempt_indexes},
+        attempts, [](ExecutionCell& cell) -> auto& {
+            return cell.attempts[*cell.execution.current->current_attempt_index];
+        });
+    return questions.settle();
+}
 
 Result<void> PostgresStore::take_lanes(PgRows& rows, const std::vector<std::string>& asked,
                                        Snapshot& snapshot) {
@@ -399,7 +375,7 @@ Result<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     for (const ExecutionId& id : missing) {
         snapshot.cell(id).execution.load(std::nullopt);
     }
-    FF_TRY_VOID(load_rest(wanted));
+    FF_TRY_VOID(load_rest(wanted, snapshot));
     for (std::size_t i = 0; i < held.size(); ++i) {
         core::ReadSet leased;
         for (const ExecutionId& id : held[i]) {
@@ -436,7 +412,7 @@ Result<void> PostgresStore::load(std::span<const Eid> eids, core::InputNeed inpu
             wanted.push_back({cell, input, false, attempt});
         }
     }
-    return load_rest(wanted);
+    return load_rest(wanted, snapshot);
 }
 
 // -------------------------------------------------------------------------------------- claims

@@ -7,7 +7,6 @@
 #include "store/migrate.h"
 #include "store/postgres_internal.h"
 #include "store/sql_rows.h"
-#include "store/transfer_sql.h"
 
 namespace ff::store {
 
@@ -113,7 +112,7 @@ Result<void> PostgresStore::draw_slot() {
 /// Numbers follow the clock. Those of a process, or of a store this one was imported from, whose
 /// clock was ahead are passed over.
 Result<void> PostgresStore::begin_above_old_numbers() {
-    FF_TRY(const std::string highest, db_->scalar(highest_eid));
+    FF_TRY(const std::string highest, db_->scalar(sql::highest_eid));
     note_eid(std::stoll(highest));
     return {};
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "store/postgres_db.h"
+#include "store/prepare.h"
 #include "store/value_codec.h"
 
 namespace ff::store {
@@ -277,6 +278,61 @@ class PgKeySet {
     std::vector<PgArray> erasures_;
     std::size_t inserted_ = 0;
     std::size_t erased_ = 0;
+};
+
+/// The narrow tables that follow from the rows of executions.
+class PgSideTables {
+  public:
+    Result<void> add(const auto& key) {
+        set_of(key).insert([&](auto& to) { put(to, key); });
+        return {};
+    }
+    Result<void> erase(const auto& key) {
+        set_of(key).erase([&](auto& to) { put(to, key); });
+        return {};
+    }
+    void queue(PgConnection& connection) {
+        ready.queue(connection);
+        timers.queue(connection);
+        listed.queue(connection);
+        tags.queue(connection);
+    }
+
+    using Type = PgArray::Type;
+    PgKeySet ready{
+        "ff_ready", {"route", "rank", "eid"}, {Type::integers, Type::integers, Type::integers}};
+    PgKeySet timers{
+        "ff_timer", {"kind", "due_at", "eid"}, {Type::integers, Type::integers, Type::integers}};
+    PgKeySet listed{"ff_listed", {"bucket", "eid"}, {Type::integers, Type::integers}};
+    PgKeySet tags{
+        "ff_exec_tag", {"tag_key", "tag_value", "eid"}, {Type::texts, Type::texts, Type::integers}};
+
+  private:
+    PgKeySet& set_of(const core::ReadyKey&) { return ready; }
+    PgKeySet& set_of(const core::TimerKey&) { return timers; }
+    PgKeySet& set_of(const ListedKey&) { return listed; }
+    PgKeySet& set_of(const TagRow&) { return tags; }
+
+    using Arrays = std::vector<PgArray>;
+    static void put(Arrays& to, const core::ReadyKey& key) {
+        to[0].integer(key.route);
+        to[1].integer(key.rank);
+        to[2].integer(key.eid);
+    }
+    static void put(Arrays& to, const core::TimerKey& key) {
+        to[0].integer(static_cast<std::int64_t>(key.kind));
+        to[1].integer(key.due_at);
+        to[2].integer(key.eid);
+    }
+    static void put(Arrays& to, const ListedKey& key) {
+        to[0].integer(static_cast<std::int64_t>(key.first));
+        to[1].integer(key.second);
+    }
+    static void put(Arrays& to, const TagRow& tag) {
+        to[0].text(tag.key);
+        to[1].text(tag.value);
+        to[2].integer(tag.eid);
+    }
 };
 
 }  // namespace ff::store

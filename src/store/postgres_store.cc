@@ -102,69 +102,6 @@ void PostgresStore::rollback() {
 
 // --------------------------------------------------------------------------------------- writing
 
-namespace {
-
-void put_ready(std::vector<PgArray>& to, const core::ReadyKey& key) {
-    to[0].integer(key.route);
-    to[1].integer(key.rank);
-    to[2].integer(key.eid);
-}
-
-void put_timer(std::vector<PgArray>& to, const core::TimerKey& key) {
-    to[0].integer(static_cast<std::int64_t>(key.kind));
-    to[1].integer(key.due_at);
-    to[2].integer(key.eid);
-}
-
-void put_listed(std::vector<PgArray>& to, core::Bucket bucket, Eid eid) {
-    to[0].integer(static_cast<std::int64_t>(bucket));
-    to[1].integer(eid);
-}
-
-void put_tag(std::vector<PgArray>& to, const std::string& key, const std::string& value, Eid eid) {
-    to[0].text(key);
-    to[1].text(value);
-    to[2].integer(eid);
-}
-
-/// The rows of the narrow tables that follow from an execution's row.
-template <class Writes>
-void collect_side_tables(const std::optional<Execution>& before,
-                         const std::optional<Execution>& after, Writes& writes) {
-    const auto ready_before = before ? core::ready_key(*before) : std::nullopt;
-    const auto ready_after = after ? core::ready_key(*after) : std::nullopt;
-    if (ready_before != ready_after) {
-        if (ready_before) {
-            writes.ready.erase([&](auto& to) { put_ready(to, *ready_before); });
-        }
-        if (ready_after) {
-            writes.ready.insert([&](auto& to) { put_ready(to, *ready_after); });
-        }
-    }
-    const auto timer_before = before ? core::timer_key(*before) : std::nullopt;
-    const auto timer_after = after ? core::timer_key(*after) : std::nullopt;
-    if (timer_before != timer_after) {
-        if (timer_before) {
-            writes.timers.erase([&](auto& to) { put_timer(to, *timer_before); });
-        }
-        if (timer_after) {
-            writes.timers.insert([&](auto& to) { put_timer(to, *timer_after); });
-        }
-    }
-    const auto bucket_before = before ? core::bucket(*before) : core::Bucket::none;
-    const auto bucket_after = after ? core::bucket(*after) : core::Bucket::none;
-    if (bucket_before != bucket_after) {
-        if (bucket_before != core::Bucket::none) {
-            writes.listed.erase([&](auto& to) { put_listed(to, bucket_before, before->eid); });
-        }
-        if (bucket_after != core::Bucket::none) {
-            writes.listed.insert([&](auto& to) { put_listed(to, bucket_after, after->eid); });
-        }
-    }
-}
-
-}  // namespace
-
 /// What deletes the executions that retention ends, with everything that hangs on them. Their tags
 /// and idempotency keys are read first: the cell may not hold them, or those of a successor.
 Result<void> PostgresStore::collect_erased(Snapshot& snapshot, Writes& writes) {
@@ -191,9 +128,7 @@ Result<void> PostgresStore::collect_erased(Snapshot& snapshot, Writes& writes) {
             core::ExecutionInput input;
             take_columns(answers.back(), input);
             FF_TRY_VOID(answers.back().check());
-            for (const auto& [key, value] : input.tags) {
-                writes.tags.erase([&](auto& to) { put_tag(to, key, value, input.eid); });
-            }
+            FF_TRY_VOID(change_tags(input.eid, input.tags, {}, writes.sides));
             const Execution& e = **std::ranges::find(gone, input.eid, &Execution::eid);
             if (const core::Route* route = routes_.find(e.route);
                 input.idempotency_key && route != nullptr) {
@@ -206,7 +141,7 @@ Result<void> PostgresStore::collect_erased(Snapshot& snapshot, Writes& writes) {
         }
     }
     for (const Execution* e : gone) {
-        collect_side_tables(*e, std::nullopt, writes);
+        FF_TRY_VOID(change_side_tables(*e, std::nullopt, writes.sides));
         writes.all_attempts.erase([&](auto& to) { to[0].integer(e->eid); });
         core::ExecutionInput input;
         input.eid = e->eid;
@@ -219,47 +154,32 @@ Result<void> PostgresStore::collect_erased(Snapshot& snapshot, Writes& writes) {
     return {};
 }
 
-void PostgresStore::collect_input(ExecutionCell& cell, Writes& writes) {
+Result<void> PostgresStore::collect_input(ExecutionCell& cell, Writes& writes) {
     const auto& before = cell.input.stored;
     const auto& after = cell.input.current;
     if (!before && !after) {
-        return;
+        return {};
     }
-    const Tags none;
-    const Tags& old_tags = before ? before->tags : none;
-    const Tags& new_tags = after ? after->tags : none;
-    const Eid eid = after ? after->eid : before->eid;
     if (after) {
         writes.inputs.change(before, *after);
     }
-    const auto differs = [](const Tags& other, const auto& tag) {
-        auto it = other.find(tag.first);
-        return it == other.end() || it->second != tag.second;
-    };
-    for (const auto& tag : old_tags) {
-        if (differs(new_tags, tag)) {
-            writes.tags.erase([&](auto& to) { put_tag(to, tag.first, tag.second, eid); });
-        }
-    }
-    for (const auto& tag : new_tags) {
-        if (differs(old_tags, tag)) {
-            writes.tags.insert([&](auto& to) { put_tag(to, tag.first, tag.second, eid); });
-        }
-    }
+    return change_tags(after ? after->eid : before->eid, before ? before->tags : Tags(),
+                       after ? after->tags : Tags(), writes.sides);
 }
 
-void PostgresStore::collect_cell(ExecutionCell& cell, TimestampMs now,
-                                 DurationMs retention_default_ms, Writes& writes) {
+Result<void> PostgresStore::collect_cell(ExecutionCell& cell, TimestampMs now,
+                                         DurationMs retention_default_ms, Writes& writes) {
     if (cell.deleted) {
         forget_deleted(cell);
     }
     if (cell.execution.dirty && cell.execution.current) {
         core::arm_timer(cell.execution.stored, *cell.execution.current, now, retention_default_ms);
         writes.executions.change(cell.execution.stored, *cell.execution.current);
-        collect_side_tables(cell.execution.stored, cell.execution.current, writes);
+        FF_TRY_VOID(
+            change_side_tables(cell.execution.stored, cell.execution.current, writes.sides));
     }
     if (cell.input.dirty) {
-        collect_input(cell, writes);
+        FF_TRY_VOID(collect_input(cell, writes));
     }
     for (auto& [index, attempt] : cell.attempts) {
         if (attempt.dirty && attempt.current) {
@@ -275,10 +195,11 @@ void PostgresStore::collect_cell(ExecutionCell& cell, TimestampMs now,
             writes.grants.erase(std::move(gone));
         }
     }
+    return {};
 }
 
-void PostgresStore::collect(Snapshot& snapshot, TimestampMs now, DurationMs retention_default_ms,
-                            Writes& writes) {
+Result<void> PostgresStore::collect(Snapshot& snapshot, TimestampMs now,
+                                    DurationMs retention_default_ms, Writes& writes) {
     for (const auto& route : snapshot.new_routes) {
         writes.routes.insert(route);
     }
@@ -288,7 +209,7 @@ void PostgresStore::collect(Snapshot& snapshot, TimestampMs now, DurationMs rete
         }
     }
     for (ExecutionCell& cell : snapshot.cells) {
-        collect_cell(cell, now, retention_default_ms, writes);
+        FF_TRY_VOID(collect_cell(cell, now, retention_default_ms, writes));
     }
     for (const auto& [key, entry] : snapshot.idempotency_entries) {
         if (entry.dirty && entry.stored && entry.current && writes.own_keys.erased() > 0) {
@@ -314,6 +235,7 @@ void PostgresStore::collect(Snapshot& snapshot, TimestampMs now, DurationMs rete
     for (const auto& event : snapshot.log_events) {
         writes.log_events.insert(event);
     }
+    return {};
 }
 
 Result<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
@@ -330,11 +252,13 @@ Result<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
     if (ready) {
         ready = collect_erased(snapshot, writes);
     }
+    if (ready) {
+        ready = collect(snapshot, now, retention_default_ms, writes);
+    }
     if (!ready) {
         rollback();
         return ready;
     }
-    collect(snapshot, now, retention_default_ms, writes);
 
     // What may wait for another process comes first, the counter of events last: nobody waits for
     // anything while holding it.
@@ -345,10 +269,7 @@ Result<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
     writes.lanes.queue(*db_, events);
     writes.idempotency.queue(*db_, events);
     writes.workers.queue(*db_, events);
-    writes.ready.queue(*db_);
-    writes.timers.queue(*db_);
-    writes.listed.queue(*db_);
-    writes.tags.queue(*db_);
+    writes.sides.queue(*db_);
     writes.inputs.queue(*db_, events);
     writes.attempts.queue(*db_, events);
     writes.grants.queue(*db_, events);
@@ -360,7 +281,7 @@ Result<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
     writes.executions.queue(*db_, events);
     writes.events.queue(*db_, events);
     writes.log_events.queue(*db_, events);
-    if (writes.ready.inserted() > 0 || writes.lanes.size() > 0) {
+    if (writes.sides.ready.inserted() > 0 || writes.lanes.size() > 0) {
         PgParams params;
         params.text(PgKeeper::channel);
         params.text(self_);
@@ -378,7 +299,7 @@ Result<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
     }
     rows_written_ += writes.executions.size() + writes.inputs.size() + writes.attempts.size() +
                      writes.events.size() + writes.log_events.size();
-    keeper_->note_deleted(writes.ready.erased() + writes.timers.erased());
+    keeper_->note_deleted(writes.sides.ready.erased() + writes.sides.timers.erased());
     return {};
 }
 
@@ -488,8 +409,8 @@ Result<void> PostgresStore::resolve_commit(Error lost) {
     }
     return ff::fail(ErrorCode::commit_in_doubt,
                     "the connection was lost while committing, and what became of it cannot be"
-                    " found out: " +
-                        why);
+                    " found out (" +
+                        why + "); read the execution before you repeat the call");
 }
 
 Result<void> PostgresStore::commit_upkeep() {

@@ -108,11 +108,11 @@ class PostgresStore final : public Store {
     Result<void> finish_commit();
     Result<void> resolve_commit(Error lost);
     Result<std::string> fate_of(const std::string& number, bool restarted);
-    void collect(core::Snapshot& snapshot, TimestampMs now, DurationMs retention_default_ms,
-                 Writes& writes);
-    void collect_cell(core::ExecutionCell& cell, TimestampMs now, DurationMs retention_default_ms,
-                      Writes& writes);
-    void collect_input(core::ExecutionCell& cell, Writes& writes);
+    Result<void> collect(core::Snapshot& snapshot, TimestampMs now, DurationMs retention_default_ms,
+                         Writes& writes);
+    Result<void> collect_cell(core::ExecutionCell& cell, TimestampMs now,
+                              DurationMs retention_default_ms, Writes& writes);
+    Result<void> collect_input(core::ExecutionCell& cell, Writes& writes);
     Result<void> collect_erased(core::Snapshot& snapshot, Writes& writes);
     Result<std::uint64_t> sweep(const std::string& text, std::int64_t first, std::int64_t second);
 
@@ -120,7 +120,7 @@ class PostgresStore final : public Store {
     Result<void> take_executions(PgRows& rows, core::Snapshot& snapshot);
     void know_route(core::Route row);
     Result<void> know_routes(const std::vector<RouteId>& needed);
-    Result<void> load_rest(const std::vector<Loading>& wanted);
+    Result<void> load_rest(const std::vector<Loading>& wanted, core::Snapshot& snapshot);
     void ask_transaction(Questions& questions, bool force);
     void ask_routes(Questions& questions);
     void ask_ready(Questions& questions, const std::vector<ReadyAsk>& asks,

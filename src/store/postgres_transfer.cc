@@ -58,53 +58,19 @@ class PostgresExport final : public ExportSource {
 
 // -------------------------------------------------------------------------------------- import
 
-/// The narrow tables that go with rows.
-struct SideSets {
-    using Type = PgArray::Type;
-    PgKeySet ready{
-        "ff_ready", {"route", "rank", "eid"}, {Type::integers, Type::integers, Type::integers}};
-    PgKeySet timers{
-        "ff_timer", {"kind", "due_at", "eid"}, {Type::integers, Type::integers, Type::integers}};
-    PgKeySet listed{"ff_listed", {"bucket", "eid"}, {Type::integers, Type::integers}};
-    PgKeySet tags{
-        "ff_exec_tag", {"tag_key", "tag_value", "eid"}, {Type::texts, Type::texts, Type::integers}};
-
-    void add(const SideRows& rows) {
-        for (const core::ReadyKey& key : rows.ready) {
-            ready.insert([&](auto& to) {
-                to[0].integer(key.route);
-                to[1].integer(key.rank);
-                to[2].integer(key.eid);
-            });
+PgSideTables side_tables(const SideRows& rows) {
+    PgSideTables sides;
+    const auto add_all = [&](const auto& keys) {
+        for (const auto& key : keys) {
+            [[maybe_unused]] auto kept = sides.add(key);  // only kept until they are sent
         }
-        for (const core::TimerKey& key : rows.timers) {
-            timers.insert([&](auto& to) {
-                to[0].integer(static_cast<std::int64_t>(key.kind));
-                to[1].integer(key.due_at);
-                to[2].integer(key.eid);
-            });
-        }
-        for (const auto& row : rows.listed) {
-            listed.insert([&](auto& to) {
-                to[0].integer(static_cast<std::int64_t>(row.first));
-                to[1].integer(row.second);
-            });
-        }
-        for (const TagRow& tag : rows.tags) {
-            tags.insert([&](auto& to) {
-                to[0].text(tag.key);
-                to[1].text(tag.value);
-                to[2].integer(tag.eid);
-            });
-        }
-    }
-    void queue(PgConnection& db) {
-        ready.queue(db);
-        timers.queue(db);
-        listed.queue(db);
-        tags.queue(db);
-    }
-};
+    };
+    add_all(rows.ready);
+    add_all(rows.timers);
+    add_all(rows.listed);
+    add_all(rows.tags);
+    return sides;
+}
 
 /// Is it the rows that the server does not like? Constraints, values, keys too long for an index.
 bool is_refusal(const Error& error) {
@@ -220,8 +186,7 @@ Result<void> PostgresImport::begin(const StoreFacts& facts) {
 }
 
 Result<void> PostgresImport::try_write(const RowBatch& rows) {
-    SideSets sides;
-    sides.add(side_rows(rows));
+    PgSideTables sides = side_tables(side_rows(rows));
     db_->queue("SAVEPOINT ff_rows");
     std::visit(
         [&]<class Row>(const std::vector<Row>& list) {

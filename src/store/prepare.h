@@ -2,7 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
 
+#include "core/derive.h"
 #include "core/snapshot.h"
 
 namespace ff::store {
@@ -15,5 +19,58 @@ void number_events(core::Snapshot& snapshot, std::int64_t& next_event, std::int6
 /// For a cell whose execution was deleted, once its rows are gone: what the batch created under the
 /// same id afterwards is all that is left in it, and is new.
 void forget_deleted(core::ExecutionCell& cell);
+
+/// Keys of ff_listed and ff_exec_tag; those of the other two side tables are in core/derive.h.
+using ListedKey = std::pair<core::Bucket, core::Eid>;
+struct TagRow {
+    std::string_view key;
+    std::string_view value;
+    core::Eid eid = 0;
+};
+
+/// What becomes of the side tables when a row of an execution becomes another: `sink.erase(key)` for
+/// every key that goes, `sink.add(key)` for every one that comes.
+template <class Sink>
+Result<void> change_side_tables(const std::optional<core::Execution>& before,
+                                const std::optional<core::Execution>& after, Sink&& sink) {
+    const auto change = [&](auto key_of) -> Result<void> {
+        const auto from = before ? key_of(*before) : std::nullopt;
+        const auto to = after ? key_of(*after) : std::nullopt;
+        if (from == to) {
+            return {};
+        }
+        if (from) {
+            FF_TRY_VOID(sink.erase(*from));
+        }
+        return to ? sink.add(*to) : Result<void>();
+    };
+    FF_TRY_VOID(change(core::ready_key));
+    FF_TRY_VOID(change(core::timer_key));
+    return change([](const core::Execution& e) -> std::optional<ListedKey> {
+        const core::Bucket bucket = core::bucket(e);
+        return bucket == core::Bucket::none ? std::nullopt
+                                            : std::optional<ListedKey>({bucket, e.eid});
+    });
+}
+
+/// The same for the tags of an execution.
+template <class Sink>
+Result<void> change_tags(core::Eid eid, const Tags& before, const Tags& after, Sink&& sink) {
+    const auto kept = [](const Tags& tags, const auto& tag) {
+        const auto it = tags.find(tag.first);
+        return it != tags.end() && it->second == tag.second;
+    };
+    for (const auto& tag : before) {
+        if (!kept(after, tag)) {
+            FF_TRY_VOID(sink.erase(TagRow{tag.first, tag.second, eid}));
+        }
+    }
+    for (const auto& tag : after) {
+        if (!kept(before, tag)) {
+            FF_TRY_VOID(sink.add(TagRow{tag.first, tag.second, eid}));
+        }
+    }
+    return {};
+}
 
 }  // namespace ff::store

@@ -8,10 +8,10 @@
 #include <cstring>
 #include <filesystem>
 
+#include "store/migrate.h"
 #include "store/placed_file.h"
 #include "store/schema.h"
 #include "store/sqlite_internal.h"
-#include "store/migrate.h"
 
 namespace ff::store {
 
@@ -210,19 +210,12 @@ Result<void> SqliteStore::open_log() {
 Result<void> SqliteStore::load_counters() {
     // Row numbers are never used twice, though the rows that had them may be gone: the highest
     // ever given out is noted when rows are deleted.
-    const auto next = [this](const std::string& column, const std::string& table,
-                             const std::string& note) -> Result<std::int64_t> {
-        FF_TRY(const std::string newest,
-               db_->scalar("SELECT MAX(COALESCE((SELECT MAX(" + column + ") FROM " + table +
-                           "), 0), COALESCE((SELECT value FROM ff_meta WHERE name = '" + note +
-                           "'), 0))"));
-        return std::stoll(newest) + 1;
-    };
-    FF_TRY(next_eid_, next("eid", "ff_exec_core", "eid_high"));
-    FF_TRY(next_route_, next("route", "ff_route", "route_high"));
-    FF_TRY(const std::int64_t after_exec, next("event_id", "ff_exec_event", "event_high"));
-    FF_TRY(const std::int64_t after_log, next("event_id", "ff_log_event", "event_high"));
-    next_event_ = std::max(after_exec, after_log);
+    FF_TRY(const std::string eid, db_->scalar(sql::highest_eid));
+    FF_TRY(const std::string event, db_->scalar(sql::highest_event));
+    FF_TRY(const std::string route, db_->scalar("SELECT COALESCE(MAX(route), 0) FROM ff_route"));
+    next_eid_ = std::stoll(eid) + 1;
+    next_event_ = std::stoll(event) + 1;
+    next_route_ = std::stoll(route) + 1;  // routes are never deleted
     FF_TRY(auto rows, select_all<core::Route>(hot_->texts.get(sql::all_routes)));
     for (auto& row : rows) {
         split_capabilities(row);

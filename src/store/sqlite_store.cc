@@ -262,94 +262,56 @@ Result<std::uint64_t> SqliteStore::trim_events(TimestampMs before, std::size_t l
 
 // ------------------------------------------------------------------------------------ writing
 
-Result<void> SqliteStore::write_side_tables(const std::optional<Execution>& before,
-                                            const std::optional<Execution>& after) {
-    const auto ready_before = before ? core::ready_key(*before) : std::nullopt;
-    const auto ready_after = after ? core::ready_key(*after) : std::nullopt;
-    const auto bind_ready = [](Statement& s, const core::ReadyKey& key) {
+/// The side tables, a statement a key.
+struct SqliteStore::Sides {
+    Hot& hot;
+
+    static Result<void> run(Statement& s, const core::ReadyKey& key) {
         s.integer(key.route);
         s.integer(key.rank);
         s.integer(key.eid);
         return s.run();
-    };
-    if (ready_before != ready_after) {
-        if (ready_before) {
-            FF_TRY_VOID(bind_ready(hot_->ready_delete, *ready_before));
-        }
-        if (ready_after) {
-            FF_TRY_VOID(bind_ready(hot_->ready_insert, *ready_after));
-        }
     }
-    const auto timer_before = before ? core::timer_key(*before) : std::nullopt;
-    const auto timer_after = after ? core::timer_key(*after) : std::nullopt;
-    const auto bind_timer = [](Statement& s, const core::TimerKey& key) {
+    static Result<void> run(Statement& s, const core::TimerKey& key) {
         s.integer(static_cast<std::int64_t>(key.kind));
         s.integer(key.due_at);
         s.integer(key.eid);
         return s.run();
-    };
-    if (timer_before != timer_after) {
-        if (timer_before) {
-            FF_TRY_VOID(bind_timer(hot_->timer_delete, *timer_before));
-        }
-        if (timer_after) {
-            FF_TRY_VOID(bind_timer(hot_->timer_insert, *timer_after));
-        }
     }
-    const auto bucket_before = before ? core::bucket(*before) : core::Bucket::none;
-    const auto bucket_after = after ? core::bucket(*after) : core::Bucket::none;
-    const auto bind_bucket = [](Statement& s, core::Bucket bucket, Eid eid) {
-        s.integer(static_cast<std::int64_t>(bucket));
-        s.integer(eid);
+    static Result<void> run(Statement& s, const ListedKey& key) {
+        s.integer(static_cast<std::int64_t>(key.first));
+        s.integer(key.second);
         return s.run();
-    };
-    if (bucket_before != bucket_after) {
-        if (bucket_before != core::Bucket::none) {
-            FF_TRY_VOID(bind_bucket(hot_->listed_delete, bucket_before, before->eid));
-        }
-        if (bucket_after != core::Bucket::none) {
-            FF_TRY_VOID(bind_bucket(hot_->listed_insert, bucket_after, after->eid));
-        }
     }
-    return {};
-}
+    static Result<void> run(Statement& s, const TagRow& tag) {
+        s.text(tag.key);
+        s.text(tag.value);
+        s.integer(tag.eid);
+        return s.run();
+    }
+
+    Result<void> add(const core::ReadyKey& key) const { return run(hot.ready_insert, key); }
+    Result<void> add(const core::TimerKey& key) const { return run(hot.timer_insert, key); }
+    Result<void> add(const ListedKey& key) const { return run(hot.listed_insert, key); }
+    Result<void> add(const TagRow& tag) const { return run(hot.texts.get(sql::tag_insert), tag); }
+    Result<void> erase(const core::ReadyKey& key) const { return run(hot.ready_delete, key); }
+    Result<void> erase(const core::TimerKey& key) const { return run(hot.timer_delete, key); }
+    Result<void> erase(const ListedKey& key) const { return run(hot.listed_delete, key); }
+    Result<void> erase(const TagRow& tag) const { return run(hot.texts.get(sql::tag_delete), tag); }
+};
 
 Result<void> SqliteStore::write_input(ExecutionCell& cell) {
     const auto& before = cell.input.stored;
     const auto& after = cell.input.current;
-    const Tags none;
-    const Tags& old_tags = before ? before->tags : none;
     if (!before && !after) {
         return {};
     }
-    const Eid eid = after ? after->eid : before->eid;
     if (after) {
         FF_TRY_VOID(before ? hot_->inputs.update(*before, *after) : hot_->inputs.insert(*after));
         rows_written_ += 1;
     }
-    const Tags& new_tags = after ? after->tags : none;
-    if (old_tags == new_tags) {
-        return {};
-    }
-    const auto bind_tag = [eid](Statement& s, const auto& tag) {
-        s.text(tag.first);
-        s.text(tag.second);
-        s.integer(eid);
-        return s.run();
-    };
-    for (const auto& tag : old_tags) {
-        auto it = new_tags.find(tag.first);
-        if (it == new_tags.end() || it->second != tag.second) {
-            FF_TRY_VOID(bind_tag(hot_->texts.get(sql::tag_delete), tag));
-        }
-    }
-    for (const auto& tag : new_tags) {
-        auto it = old_tags.find(tag.first);
-        if (it == old_tags.end() || it->second != tag.second) {
-            FF_TRY_VOID(bind_tag(hot_->texts.get(sql::tag_insert), tag));
-        }
-    }
-    return {};
+    return change_tags(after ? after->eid : before->eid, before ? before->tags : Tags(),
+                       after ? after->tags : Tags(), Sides{*hot_});
 }
 
 Result<void> SqliteStore::erase_cell(ExecutionCell& cell) {
@@ -357,17 +319,13 @@ Result<void> SqliteStore::erase_cell(ExecutionCell& cell) {
         return {};
     }
     const Execution& gone = *cell.execution.stored;
-    FF_TRY_VOID(write_side_tables(cell.execution.stored, std::nullopt));
+    FF_TRY_VOID(change_side_tables(cell.execution.stored, std::nullopt, Sides{*hot_}));
     if (gone.has_tags || gone.has_idempotency_key) {
         // Read anew: the cell may not hold the row, or hold that of a successor.
         hot_->input_by_eid.integer(gone.eid);
         FF_TRY(const auto input, select_one<core::ExecutionInput>(hot_->input_by_eid));
-        for (const auto& [key, value] : input ? input->tags : Tags()) {
-            Statement& s = hot_->texts.get(sql::tag_delete);
-            s.text(key);
-            s.text(value);
-            s.integer(gone.eid);
-            FF_TRY_VOID(s.run());
+        if (input) {
+            FF_TRY_VOID(change_tags(gone.eid, input->tags, {}, Sides{*hot_}));
         }
         const core::Route* route = routes_.find(gone.route);
         if (input && input->idempotency_key && route != nullptr) {
@@ -402,7 +360,7 @@ Result<void> SqliteStore::write_cell(ExecutionCell& cell, TimestampMs now,
         core::arm_timer(before, after, now, retention_default_ms);
         FF_TRY_VOID(before ? hot_->executions.update(*before, after)
                            : hot_->executions.insert(after));
-        FF_TRY_VOID(write_side_tables(before, cell.execution.current));
+        FF_TRY_VOID(change_side_tables(before, cell.execution.current, Sides{*hot_}));
         rows_written_ += 1;
     }
     if (cell.input.dirty) {

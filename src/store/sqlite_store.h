@@ -70,7 +70,8 @@ class SqliteStore final : public Store {
     [[nodiscard]] std::uint64_t rows_written() const override { return rows_written_; }
 
   private:
-    struct Hot;  // the writer's prepared statements
+    struct Hot;    // the writer's prepared statements
+    struct Sides;  // the narrow tables
     struct ReadConnection;
 
     SqliteStore() = default;
@@ -89,8 +90,6 @@ class SqliteStore final : public Store {
     Result<void> write_cell(core::ExecutionCell& cell, TimestampMs now,
                             DurationMs retention_default_ms);
     Result<void> write_input(core::ExecutionCell& cell);
-    Result<void> write_side_tables(const std::optional<core::Execution>& before,
-                                   const std::optional<core::Execution>& after);
     Result<void> erase_cell(core::ExecutionCell& cell);
     Result<void> finish_commit();
     void remember_leased(const core::Snapshot& snapshot);

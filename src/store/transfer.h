@@ -35,6 +35,7 @@
 #include "core/derive.h"
 #include "core/records.h"
 #include "store/location.h"
+#include "store/prepare.h"
 
 namespace ff::store {
 
@@ -96,17 +97,12 @@ class ImportTarget : public RowPages {
     virtual Result<void> commit(const StoreFacts& facts) = 0;
 };
 
-struct TagRow {
-    std::string_view key;
-    std::string_view value;
-    core::Eid eid = 0;
-};
 /// The rows of ff_ready, ff_timer, ff_listed and ff_exec_tag that go with a batch. Tags point into
 /// the batch.
 struct SideRows {
     std::vector<core::ReadyKey> ready;
     std::vector<core::TimerKey> timers;
-    std::vector<std::pair<core::Bucket, core::Eid>> listed;
+    std::vector<ListedKey> listed;
     std::vector<TagRow> tags;
 };
 SideRows side_rows(const RowBatch& rows);

@@ -42,24 +42,14 @@ Result<PartitionCounts> stored_partitions(Db& db) {
     return counts;
 }
 
-/// The highest number of an execution that is in use, was noted, or stands in a log.
-inline const std::string highest_eid =
-    "SELECT COALESCE(MAX(n), 0) FROM (SELECT MAX(eid) AS n FROM ff_exec_core"
-    " UNION ALL SELECT MAX(eid) FROM ff_log_event WHERE eid IS NOT NULL"
-    " UNION ALL SELECT value FROM ff_meta WHERE name = 'eid_high') numbers";
-inline const std::string highest_event =
-    "SELECT COALESCE(MAX(n), 0) FROM (SELECT MAX(event_id) AS n FROM ff_exec_event"
-    " UNION ALL SELECT MAX(event_id) FROM ff_log_event"
-    " UNION ALL SELECT value FROM ff_meta WHERE name = 'event_high') numbers";
-
 /// Facts of a store whose schema this program knows; `schema` is its version.
 template <class Db>
 Result<StoreFacts> facts_of(Db& db, int schema) {
     StoreFacts facts;
     facts.schema = schema;
     FF_TRY(facts.partitions, stored_partitions(db));
-    FF_TRY(const std::string eid, db.scalar(highest_eid));
-    FF_TRY(const std::string event, db.scalar(highest_event));
+    FF_TRY(const std::string eid, db.scalar(sql::highest_eid));
+    FF_TRY(const std::string event, db.scalar(sql::highest_event));
     facts.eid_high = std::stoll(eid);
     facts.event_high = std::stoll(event);
     return facts;

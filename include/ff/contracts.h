@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -60,7 +61,7 @@ struct CreateExecution {
 // ---------------------------------------------------------------------------- leases and tasks
 
 /// Names a lease: the fence triple, or as much of it as the caller has. Built from a Handle or a
-/// Task; operators leave the triple out.
+/// ClaimedTask; operators leave the triple out.
 struct LeaseRef {
     ExecutionId execution_id;
     std::optional<std::uint32_t> attempt_index;
@@ -82,7 +83,7 @@ struct LeaseRef {
 };
 
 /// One claimed execution: everything a worker needs to run it.
-struct Task {
+struct ClaimedTask {
     Handle handle;
     AttemptType attempt_type = AttemptType::initial;
     TimestampMs lease_expires_at = 0;
@@ -103,7 +104,7 @@ struct Task {
 };
 
 struct ClaimResult {
-    std::vector<Task> tasks;  ///< empty: nothing to do right now
+    std::vector<ClaimedTask> tasks;  ///< empty: nothing to do right now
 };
 
 /// Takes up to `max_tasks` executions at once, fewer when their payloads reach 8 MiB; with
@@ -117,10 +118,12 @@ struct Claim {
     std::string worker_id;
     std::string worker_instance_id;
     DurationMs lease_ttl_ms = 30'000;
-    DurationMs max_wait_ms = 0;        ///< 0..86,400,000
-    std::uint32_t max_tasks = 1;       ///< 1..1000
-    std::optional<std::string> ns;     ///< only this tenant
-    std::vector<std::string> kinds;    ///< only these kinds, at most 256; empty: all
+    DurationMs max_wait_ms = 0;      ///< 0..86,400,000
+    std::uint32_t max_tasks = 1;     ///< 1..1000
+    std::optional<std::string> ns;   ///< only this tenant
+    std::vector<std::string> kinds;  ///< only these kinds, at most 256; empty: all
+    /// Whoever waits has gone: a claim that still waits is answered at once, empty.
+    std::stop_token abandoned;
 };
 
 // ------------------------------------------------------------------------------------- grants
@@ -171,7 +174,7 @@ struct IssueClaimGrant {
 
 /// Turns a claim grant into a lease and a new attempt.
 struct ClaimExecution {
-    using Result = Task;
+    using Result = ClaimedTask;
     static constexpr std::string_view name = "claim_execution";
 
     ExecutionId execution_id;
@@ -186,7 +189,7 @@ struct ClaimExecution {
 
 /// Turns a resume grant into a lease on the interrupted attempt.
 struct ClaimResumedExecution {
-    using Result = Task;
+    using Result = ClaimedTask;
     static constexpr std::string_view name = "claim_resumed_execution";
 
     ExecutionId execution_id;
@@ -249,7 +252,7 @@ struct ReclaimResult {
     };
     Status status = Status::grant_not_found;
     ExecutionId execution_id;
-    std::optional<Task> task;
+    std::optional<ClaimedTask> task;
     std::string detail;
     std::uint32_t reclaim_count = 0;
 };
@@ -319,8 +322,8 @@ struct Complete {
 
 struct FailResult {
     bool retry_scheduled = false;
-    TimestampMs delay_until = 0;            ///< when a retry is scheduled
-    std::uint32_t next_attempt_index = 0;   ///< when a retry is scheduled
+    TimestampMs delay_until = 0;           ///< when a retry is scheduled
+    std::uint32_t next_attempt_index = 0;  ///< when a retry is scheduled
     bool operator==(const FailResult&) const = default;
 };
 
@@ -693,17 +696,20 @@ struct SearchPage {
     std::optional<std::string> next_cursor;
 };
 
-/// Executions by filter, newest first. All given filters must match.
+/// Executions by filter, newest first unless asked otherwise. All given filters must match.
 struct SearchExecutions {
     using Result = SearchPage;
     static constexpr std::string_view name = "search_executions";
     std::optional<std::string> ns;
     std::optional<std::string> lane_id;
     std::optional<std::string> kind;
-    std::optional<PublicState> state;
-    std::optional<std::pair<std::string, std::string>> tag;
-    std::optional<std::string> cursor;
-    std::uint32_t limit = 50;
+    std::vector<PublicState> states;            ///< any of these; empty: all
+    Tags tags;                                  ///< all of these
+    std::optional<TimestampMs> created_after;   ///< inclusive
+    std::optional<TimestampMs> created_before;  ///< exclusive
+    bool oldest_first = false;
+    std::optional<std::string> cursor;  ///< of a page with the same filters and order
+    std::uint32_t limit = 50;           ///< capped at 1000; 0: an empty page
 };
 
 struct LaneInfo {
@@ -787,13 +793,13 @@ struct ListExpiredLeases {
 struct Explanation {
     PublicState public_state = PublicState::waiting;
     BlockingReason blocking_reason = BlockingReason::none;
-    std::string summary;  ///< one sentence for people
+    std::string summary;               ///< one sentence for people
     std::optional<TimestampMs> until;  ///< when time alone will change it
     LaneState lane_state = LaneState::active;
     std::vector<std::string> required_capabilities;
     /// Tokens no single live worker of the namespace and lane supplies (of the best match).
     std::vector<std::string> missing_capabilities;
-    std::uint32_t capable_workers = 0;  ///< live registered workers that could take it
+    std::uint32_t capable_workers = 0;   ///< live registered workers that could take it
     std::optional<std::uint64_t> ahead;  ///< ready before it on its lane, counted to 10000
 };
 
@@ -841,6 +847,39 @@ struct ReadCapabilities {
     static constexpr std::string_view name = "capabilities";
 };
 
+/// One background job of this engine, since it was opened.
+struct ScannerInfo {
+    std::string scanner;
+    DurationMs period_ms = 0;  ///< 0: only when asked
+    std::uint64_t cycles = 0;
+    std::uint64_t processed = 0;
+    std::uint64_t errors = 0;
+    std::optional<TimestampMs> last_run_at;
+    std::uint64_t last_duration_us = 0;
+    std::uint64_t total_duration_us = 0;
+};
+
+struct ListScanners {
+    using Result = std::vector<ScannerInfo>;
+    static constexpr std::string_view name = "list_scanners";
+};
+
+/// What an operator asks of a store.
+struct StoreReport {
+    std::string family;  ///< sqlite, postgres or memory
+    std::string durability;
+    std::string wake_ups;  ///< how it hears of other processes; empty when there are none
+    std::uint32_t schema_version = 0;
+    std::uint64_t bytes = 0;      ///< of the database; 0: in memory
+    std::uint64_t log_bytes = 0;  ///< of the write-ahead log, where it is the store's own
+    PartitionCounts partitions;
+};
+
+struct ReadStoreReport {
+    using Result = StoreReport;
+    static constexpr std::string_view name = "read_store_report";
+};
+
 // ------------------------------------------------------------------------------- all operations
 
 using Request =
@@ -853,19 +892,18 @@ using Request =
                  DescribeExecution, ReadExecutionInfo, ReadExecutionState, GetExecutionResult,
                  ReadExecutionContext, ReadAttemptCounters, ListAttempts, ListExecutions,
                  SearchExecutions, ListLanes, ListWorkers, ListExpiredLeases, ExplainExecution,
-                 ReadLeaseHistory, ReadCapabilities>;
+                 ReadLeaseHistory, ReadCapabilities, ListScanners, ReadStoreReport>;
 
-using Reply =
-    std::variant<CreateResult, ClaimResult, ClaimForWorkerResult, Grant, Task, OperatorLease,
-                 IssueReclaimGrantResult, ReclaimResult, RenewResult, Done, StateResult, FailResult,
-                 MarkLeaseExpiredResult, RevokeResult, BlockResult, CountResult,
-                 RegisterWorkerResult, HeartbeatResult, MarkWorkerDeadResult, ScannerResult,
-                 std::optional<ExecutionSnapshot>, ExecutionInfo, PublicState,
-                 std::optional<ExecutionResult>, ExecutionContext, AttemptCounters,
-                 std::vector<AttemptInfo>, ExecutionPage, SearchPage, LanePage, WorkerPage,
-                 ExpiredLeasePage, Explanation, std::vector<HistoryEntry>, Capabilities>;
+using Reply = std::variant<
+    CreateResult, ClaimResult, ClaimForWorkerResult, Grant, ClaimedTask, OperatorLease,
+    IssueReclaimGrantResult, ReclaimResult, RenewResult, Done, StateResult, FailResult,
+    MarkLeaseExpiredResult, RevokeResult, BlockResult, CountResult, RegisterWorkerResult,
+    HeartbeatResult, MarkWorkerDeadResult, ScannerResult, std::optional<ExecutionSnapshot>,
+    ExecutionInfo, PublicState, std::optional<ExecutionResult>, ExecutionContext, AttemptCounters,
+    std::vector<AttemptInfo>, ExecutionPage, SearchPage, LanePage, WorkerPage, ExpiredLeasePage,
+    Explanation, std::vector<HistoryEntry>, Capabilities, std::vector<ScannerInfo>, StoreReport>;
 
-using Response = Result<Reply>;
+using Response = expected<Reply>;
 
 /// The name of the operation a request holds.
 std::string_view operation_name(const Request& request);

@@ -66,8 +66,8 @@ class Engine {
 
     /// Opens an embedded engine: `sqlite:PATH`, a path, `:memory:`, `memory:` (no SQL at all, for
     /// tests), ...; see spec 09. Opening the same store again in a process gives the same engine.
-    static Result<std::shared_ptr<Engine>> open(const std::string& store,
-                                                const EngineOptions& options = {});
+    static expected<std::shared_ptr<Engine>> open(const std::string& store,
+                                                  const EngineOptions& options = {});
 
     /// The one way in. `done` is called exactly once, mostly from an engine thread; it must neither
     /// block nor throw, as it holds up every other answer. It may make further calls.
@@ -84,7 +84,7 @@ class Engine {
 
     /// Calls and waits. Must not be used from inside a `done`.
     template <class Op>
-    Result<typename Op::Result> run(Op op) {
+    expected<typename Op::Result> run(Op op) {
         Response response = run_any(Request(std::in_place_type<Op>, std::move(op)));
         if (!response) {
             return std::unexpected(std::move(response).error());
@@ -93,7 +93,7 @@ class Engine {
     }
     /// Calls with a typed answer.
     template <class Op>
-    void async(Op op, std::move_only_function<void(Result<typename Op::Result>)> done) {
+    void async(Op op, std::move_only_function<void(expected<typename Op::Result>)> done) {
         call(Request(std::in_place_type<Op>, std::move(op)),
              [done = std::move(done)](Response response) mutable {
                  if (!response) {
@@ -107,13 +107,13 @@ class Engine {
     virtual std::vector<Response> run_many(std::vector<Request> requests);
     /// run_many for one kind of operation.
     template <class Op>
-    std::vector<Result<typename Op::Result>> run_all(std::vector<Op> ops) {
+    std::vector<expected<typename Op::Result>> run_all(std::vector<Op> ops) {
         std::vector<Request> requests;
         requests.reserve(ops.size());
         for (auto& op : ops) {
             requests.emplace_back(std::in_place_type<Op>, std::move(op));
         }
-        std::vector<Result<typename Op::Result>> out;
+        std::vector<expected<typename Op::Result>> out;
         out.reserve(requests.size());
         for (auto& response : run_many(std::move(requests))) {
             if (!response) {

@@ -1,4 +1,4 @@
-// Errors: one list of codes with what each means to a caller, and Result<T>.
+// Errors: one list of codes with what each means to a caller, and expected<T>.
 //
 // Code is for programs, detail is for people. The table behind the functions here is the only
 // place where a code's kind, class, HTTP status and retry advice are written down.
@@ -30,13 +30,13 @@ enum class ErrorKind : std::uint8_t {
 
 /// What a caller's loop should do about it.
 enum class ErrorClass : std::uint8_t {
-    terminal,       ///< do not retry
-    retryable,      ///< try again after a pause
-    cooperative,    ///< act on it, then stop
-    informational,  ///< already so: treat as a no-op
-    bug,            ///< must not happen
-    expected_empty, ///< nothing there, and that is normal
-    soft,           ///< log and go on
+    terminal,        ///< do not retry
+    retryable,       ///< try again after a pause
+    cooperative,     ///< act on it, then stop
+    informational,   ///< already so: treat as a no-op
+    bug,             ///< must not happen
+    expected_empty,  ///< nothing there, and that is normal
+    soft,            ///< log and go on
 };
 
 // X(code, kind, class, http_status, retryable)
@@ -168,7 +168,7 @@ struct Error {
 };
 
 template <class T>
-using Result = std::expected<T, Error>;
+using expected = std::expected<T, Error>;
 
 struct ErrorInfo {
     std::string_view name;

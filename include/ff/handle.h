@@ -31,11 +31,11 @@ struct Handle {
     /// The layout of spec 01 section 6; the kind is not part of it.
     [[nodiscard]] std::string encode() const;
     /// Any fault is `corruption` with detail `handle_codec: …` naming the offset or field.
-    static Result<Handle> decode(std::string_view bytes, HandleKind kind = HandleKind::fresh);
+    static expected<Handle> decode(std::string_view bytes, HandleKind kind = HandleKind::fresh);
 
     /// `ff1.<kind>.<base64url>`: for logs, the command line and JSON.
     [[nodiscard]] std::string to_text() const;
-    static Result<Handle> parse_text(std::string_view text);
+    static expected<Handle> parse_text(std::string_view text);
     /// The first 12 characters of the text form and an ellipsis: handles are credentials.
     [[nodiscard]] std::string redacted() const;
 };

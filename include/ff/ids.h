@@ -93,7 +93,7 @@ struct ExecutionId {
     [[nodiscard]] std::string to_string() const;
     /// `invalid_input` with "missing tag", "invalid partition index" or "invalid uuid". Upper-case
     /// hex is lowered; a sign or leading zeros in the index are refused.
-    static Result<ExecutionId> parse(std::string_view text);
+    static expected<ExecutionId> parse(std::string_view text);
 
     /// Two bytes of partition (big-endian), then the UUID: sorts like the pair.
     [[nodiscard]] std::string raw() const;
@@ -113,15 +113,15 @@ struct PartitionKey {
 
     auto operator<=>(const PartitionKey&) const = default;
     [[nodiscard]] std::string to_string() const;
-    static Result<PartitionKey> parse(std::string_view text);
+    static expected<PartitionKey> parse(std::string_view text);
 };
 
 /// Checks of names that come from outside. Each gives `invalid_input` naming `field`.
-Result<void> check_lane(std::string_view field, std::string_view lane);
-Result<void> check_namespace(std::string_view field, std::string_view text);
-Result<void> check_worker_name(std::string_view field, std::string_view text);
-Result<void> check_label(std::string_view field, std::string_view text, std::size_t bytes_min,
-                         std::size_t bytes_max);
+expected<void> check_lane(std::string_view field, std::string_view lane);
+expected<void> check_namespace(std::string_view field, std::string_view text);
+expected<void> check_worker_name(std::string_view field, std::string_view text);
+expected<void> check_label(std::string_view field, std::string_view text, std::size_t bytes_min,
+                           std::size_t bytes_max);
 /// The namespaced form point writes of tags demand: `^[a-z][a-z0-9_]*\.[a-z0-9_][a-z0-9_.]*$`.
 bool is_namespaced_tag_key(std::string_view key);
 

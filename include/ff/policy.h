@@ -93,7 +93,7 @@ struct Policy {
 
     /// Reads and checks a policy. Errors: `invalid_policy_json` (`malformed`, `<member>:<reason>`)
     /// or `invalid_capabilities`. Unknown members are dropped, null equals absent.
-    static Result<Policy> parse(std::string_view json);
+    static expected<Policy> parse(std::string_view text);
     /// Normalised JSON; absent members are omitted. parse(to_json()) gives the same policy.
     [[nodiscard]] std::string to_json() const;
 
@@ -106,8 +106,8 @@ struct Policy {
 enum class CapabilitySide : std::uint8_t { required, worker };
 
 /// Sorted and de-duplicated, or `invalid_capabilities` with the first fault in the spec's order.
-Result<std::vector<std::string>> normalise_capabilities(std::vector<std::string> tokens,
-                                                        CapabilitySide side);
+expected<std::vector<std::string>> normalise_capabilities(std::vector<std::string> tokens,
+                                                          CapabilitySide side);
 
 /// Is every token of `required` in `offered`? Both sorted.
 bool satisfies(const std::vector<std::string>& offered, const std::vector<std::string>& required);

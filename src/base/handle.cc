@@ -42,7 +42,7 @@ class Reader {
     [[nodiscard]] std::size_t left() const { return bytes_.size() - offset_; }
 
     template <class Integer>
-    Result<Integer> integer() {
+    expected<Integer> integer() {
         FF_TRY(const std::string_view raw, take(sizeof(Integer)));
         std::uint64_t value = 0;
         for (std::size_t i = sizeof(Integer); i-- > 0;) {
@@ -51,7 +51,7 @@ class Reader {
         return static_cast<Integer>(value);
     }
 
-    Result<std::string_view> string(std::string_view field) {
+    expected<std::string_view> string(std::string_view field) {
         FF_TRY(const std::uint32_t size, integer<std::uint32_t>());
         if (size > string_bytes_max) {
             return truncated();
@@ -68,7 +68,7 @@ class Reader {
         return corrupt("truncated at offset " + std::to_string(offset_));
     }
 
-    Result<std::string_view> take(std::size_t size) {
+    expected<std::string_view> take(std::size_t size) {
         if (left() < size) {
             return truncated();
         }
@@ -81,7 +81,7 @@ class Reader {
     std::size_t offset_ = 0;
 };
 
-Result<BackendTag> read_header(Reader& reader) {
+expected<BackendTag> read_header(Reader& reader) {
     const auto unknown = [](std::string_view what, unsigned value) {
         return corrupt("unknown " + std::string(what) + " " + std::to_string(value));
     };
@@ -103,7 +103,7 @@ Result<BackendTag> read_header(Reader& reader) {
 }
 
 template <class Id>
-Result<Id> read_uuid(Reader& reader, std::string_view field) {
+expected<Id> read_uuid(Reader& reader, std::string_view field) {
     FF_TRY(const std::string_view text, reader.string(field));
     const auto id = Id::parse(text);
     if (!id) {
@@ -190,7 +190,7 @@ std::string Handle::encode() const {
     return out;
 }
 
-Result<Handle> Handle::decode(std::string_view bytes, HandleKind kind) {
+expected<Handle> Handle::decode(std::string_view bytes, HandleKind kind) {
     Reader reader(bytes);
     Handle handle;
     handle.kind = kind;
@@ -224,7 +224,7 @@ std::string Handle::to_text() const {
     return text.append(base64url_encode(encode()));
 }
 
-Result<Handle> Handle::parse_text(std::string_view text) {
+expected<Handle> Handle::parse_text(std::string_view text) {
     if (!text.starts_with(text_prefix)) {
         return corrupt("text does not start with ff1.");
     }

@@ -183,7 +183,7 @@ std::string ExecutionId::to_string() const {
     return std::string(buffer.data(), end + uuid_text_bytes);
 }
 
-Result<ExecutionId> ExecutionId::parse(std::string_view text) {
+expected<ExecutionId> ExecutionId::parse(std::string_view text) {
     if (!text.starts_with(flow_tag_open)) {
         return fail(ErrorCode::invalid_input, "missing tag");
     }
@@ -243,7 +243,7 @@ std::string PartitionKey::to_string() const {
     return text;
 }
 
-Result<PartitionKey> PartitionKey::parse(std::string_view text) {
+expected<PartitionKey> PartitionKey::parse(std::string_view text) {
     if (!text.starts_with('{') || !text.ends_with('}') || text.size() < 2) {
         return fail(ErrorCode::invalid_input, "missing braces");
     }
@@ -284,8 +284,8 @@ std::unexpected<Error> refuse(std::string_view field, std::string_view what) {
     return fail(ErrorCode::invalid_input, std::move(detail));
 }
 
-Result<void> check_size(std::string_view field, std::string_view text, std::size_t bytes_min,
-                        std::size_t bytes_max) {
+expected<void> check_size(std::string_view field, std::string_view text, std::size_t bytes_min,
+                          std::size_t bytes_max) {
     if (text.empty() && bytes_min > 0) {
         return refuse(field, "must not be empty");
     }
@@ -304,7 +304,7 @@ Result<void> check_size(std::string_view field, std::string_view text, std::size
 
 }  // namespace
 
-Result<void> check_lane(std::string_view field, std::string_view lane) {
+expected<void> check_lane(std::string_view field, std::string_view lane) {
     FF_TRY_VOID(check_size(field, lane, 1, lane_bytes_max));
     const auto is_printable = [](unsigned char c) { return c >= 0x20 && c <= 0x7E; };
     const auto bad = std::ranges::find_if_not(lane, is_printable);
@@ -314,11 +314,11 @@ Result<void> check_lane(std::string_view field, std::string_view lane) {
     return {};
 }
 
-Result<void> check_namespace(std::string_view field, std::string_view text) {
+expected<void> check_namespace(std::string_view field, std::string_view text) {
     return check_label(field, text, 1, name_bytes_max);
 }
 
-Result<void> check_worker_name(std::string_view field, std::string_view text) {
+expected<void> check_worker_name(std::string_view field, std::string_view text) {
     FF_TRY_VOID(check_size(field, text, 1, name_bytes_max));
     if (!is_valid_utf8(text)) {
         return refuse(field, "not valid UTF-8");
@@ -329,8 +329,8 @@ Result<void> check_worker_name(std::string_view field, std::string_view text) {
     return {};
 }
 
-Result<void> check_label(std::string_view field, std::string_view text, std::size_t bytes_min,
-                         std::size_t bytes_max) {
+expected<void> check_label(std::string_view field, std::string_view text, std::size_t bytes_min,
+                           std::size_t bytes_max) {
     FF_TRY_VOID(check_size(field, text, bytes_min, bytes_max));
     if (!is_valid_utf8(text)) {
         return refuse(field, "not valid UTF-8");

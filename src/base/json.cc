@@ -1,4 +1,4 @@
-#include "base/json.h"
+#include <ff/json.h>
 
 #include <ff/ids.h>
 #include "base/check.h"
@@ -10,7 +10,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace ff::json {
+namespace ff::js {
 namespace {
 
 template <class T>
@@ -152,7 +152,7 @@ class Parser {
   public:
     Parser(std::string_view text, ParseLimits limits) : text_(text), limits_(limits) {}
 
-    Result<Value> document() {
+    expected<Value> document() {
         FF_TRY(Value value, element());
         if (at_ < text_.size()) {
             return fault("text after the value");
@@ -162,14 +162,14 @@ class Parser {
 
   private:
     /// A value and the blanks around it.
-    Result<Value> element() {
+    expected<Value> element() {
         skip_blanks();
         FF_TRY(Value parsed, value());
         skip_blanks();
         return parsed;
     }
 
-    Result<Value> value() {
+    expected<Value> value() {
         switch (peek()) {
             case '{': return nested(&Parser::object);
             case '[': return nested(&Parser::array);
@@ -189,17 +189,17 @@ class Parser {
         }
     }
 
-    Result<Value> nested(Result<Value> (Parser::*read)()) {
+    expected<Value> nested(expected<Value> (Parser::*read)()) {
         if (depth_ == limits_.depth_max) {
             return fault("nested too deeply");
         }
         ++depth_;
-        Result<Value> parsed = (this->*read)();
+        expected<Value> parsed = (this->*read)();
         --depth_;
         return parsed;
     }
 
-    Result<Value> object() {
+    expected<Value> object() {
         Object members;
         ++at_;
         skip_blanks();
@@ -239,7 +239,7 @@ class Parser {
         members.emplace_back(std::move(name), std::move(value));
     }
 
-    Result<Value> array() {
+    expected<Value> array() {
         Array elements;
         ++at_;
         skip_blanks();
@@ -256,7 +256,7 @@ class Parser {
         return Value(std::move(elements));
     }
 
-    Result<Value> literal(std::string_view word, Value meaning) {
+    expected<Value> literal(std::string_view word, Value meaning) {
         if (!text_.substr(at_).starts_with(word)) {
             return fault("unknown word");
         }
@@ -264,7 +264,7 @@ class Parser {
         return meaning;
     }
 
-    Result<Value> number() {
+    expected<Value> number() {
         const std::size_t begin = at_;
         take('-');
         // A zero stands alone: "01" is a zero with text after it.
@@ -285,7 +285,7 @@ class Parser {
         return Value(Number{std::string(text_.substr(begin, at_ - begin))});
     }
 
-    Result<std::string> string() {
+    expected<std::string> string() {
         std::string out;
         ++at_;
         while (true) {
@@ -305,7 +305,7 @@ class Parser {
     }
 
     /// What stands for itself, up to a quote, a backslash, a control character or the end.
-    Result<std::string_view> plain_run() {
+    expected<std::string_view> plain_run() {
         const std::size_t begin = at_;
         while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\\' &&
                static_cast<unsigned char>(text_[at_]) >= 0x20) {
@@ -322,7 +322,7 @@ class Parser {
         return run;
     }
 
-    Result<void> escape(std::string& out) {
+    expected<void> escape(std::string& out) {
         constexpr std::string_view letters = "\"\\/bfnrt";
         constexpr std::string_view meanings = "\"\\/\b\f\n\r\t";
         const std::size_t begin = at_;
@@ -342,7 +342,7 @@ class Parser {
     }
 
     /// The rest of `\uXXXX`, with its second half when it is the first of a surrogate pair.
-    Result<char32_t> unicode_escape(std::size_t begin) {
+    expected<char32_t> unicode_escape(std::size_t begin) {
         FF_TRY(const char32_t first, hex_unit(begin));
         if (first < 0xD800 || first > 0xDFFF) {
             return first;
@@ -357,7 +357,7 @@ class Parser {
         return 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
     }
 
-    Result<char32_t> hex_unit(std::size_t begin) {
+    expected<char32_t> hex_unit(std::size_t begin) {
         std::uint16_t unit = 0;
         const std::string_view digits = text_.substr(at_, 4);
         const char* end = digits.data() + digits.size();
@@ -418,7 +418,7 @@ class Parser {
 
 }  // namespace
 
-Result<Value> parse(std::string_view text, ParseLimits limits) {
+expected<Value> parse(std::string_view text, ParseLimits limits) {
     return Parser(text, limits).document();
 }
 
@@ -536,4 +536,4 @@ std::string dump_pretty(const Value& value) {
     return out;
 }
 
-}  // namespace ff::json
+}  // namespace ff::js

@@ -54,7 +54,7 @@ std::string settle_url(BenchOptions& options) {
                                              "postgresql://USER@HOST:PORT/DATABASE";
 }
 
-Result<void> run(const BenchOptions& options) {
+expected<void> run(const BenchOptions& options) {
     std::error_code failed;
     if (options.folder && !std::filesystem::is_directory(*options.folder, failed)) {
         return std::unexpected(Error{ErrorCode::store_open_failed,

@@ -51,7 +51,7 @@ constexpr std::int64_t start_ms = 1'700'000'000'000;
 
 }  // namespace
 
-Result<double> fsyncs_per_second(const std::string& folder, double seconds) {
+expected<double> fsyncs_per_second(const std::string& folder, double seconds) {
     const std::string path = folder + "/fsync.bin";
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     const std::array<char, 4'096> block{};
@@ -84,8 +84,8 @@ std::string SqliteCeiling::id_of(std::int64_t eid) const {
     return id;
 }
 
-Result<std::unique_ptr<SqliteCeiling>> SqliteCeiling::make(const std::string& folder,
-                                                           std::int64_t rows) {
+expected<std::unique_ptr<SqliteCeiling>> SqliteCeiling::make(const std::string& folder,
+                                                             std::int64_t rows) {
     std::unique_ptr<SqliteCeiling> ceiling(new SqliteCeiling);
     ceiling->path_ = folder + "/ceiling.db";
     ceiling->rows_ = rows;
@@ -111,7 +111,7 @@ SqliteCeiling::~SqliteCeiling() {
     }
 }
 
-Result<void> SqliteCeiling::prepare() {
+expected<void> SqliteCeiling::prepare() {
     FF_TRY(begin_, db_->prepare("BEGIN IMMEDIATE"));
     FF_TRY(commit_, db_->prepare("COMMIT"));
     FF_TRY(select_, db_->prepare("SELECT eid, route, priority, phase, ownership, public_state,"
@@ -133,7 +133,7 @@ Result<void> SqliteCeiling::prepare() {
     return {};
 }
 
-Result<void> SqliteCeiling::fill() {
+expected<void> SqliteCeiling::fill() {
     FF_TRY(store::Statement insert,
            db_->prepare("INSERT INTO job (eid, id, route, priority, phase, ownership, eligibility,"
                         " reason, outcome, attempt_state, public_state, created_at, transition_at,"
@@ -157,7 +157,7 @@ Result<void> SqliteCeiling::fill() {
     return db_->execute("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
-Result<void> SqliteCeiling::operation() {
+expected<void> SqliteCeiling::operation() {
     const std::int64_t number = next_++;
     // In the order they were created, as a queue is worked off: neighbours share pages.
     const std::string id = id_of(number % rows_);
@@ -217,7 +217,7 @@ Result<void> SqliteCeiling::operation() {
     return insert_event_.run();
 }
 
-Result<double> SqliteCeiling::operations_per_second(int per_transaction, double seconds) {
+expected<double> SqliteCeiling::operations_per_second(int per_transaction, double seconds) {
     std::uint64_t count = 0;
     const auto begun = SteadyClock::now();
     do {
@@ -233,8 +233,8 @@ Result<double> SqliteCeiling::operations_per_second(int per_transaction, double 
 
 std::int64_t ceiling_rows(const BenchOptions& options) { return options.quick ? 10'000 : 100'000; }
 
-Result<void> bench_ceilings(const BenchOptions& options, const std::string& folder,
-                            Figures& figures) {
+expected<void> bench_ceilings(const BenchOptions& options, const std::string& folder,
+                              Figures& figures) {
     if (options.store == BenchStore::postgres) {
         return bench_postgres_ceilings(options, figures);
     }

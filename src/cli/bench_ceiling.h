@@ -13,27 +13,27 @@
 namespace ff::cli {
 
 /// Appends of 4 KiB made durable one by one, a second.
-Result<double> fsyncs_per_second(const std::string& folder, double seconds);
+expected<double> fsyncs_per_second(const std::string& folder, double seconds);
 
 /// A program that does nothing but SQLite: per operation one indexed select, one insert, two
 /// updates and one insert of an event, prepared, on a table of job rows with two more indexes.
 /// WAL, synchronous=FULL. Used by one thread; the table keeps its size, so it may be asked often.
 class SqliteCeiling {
   public:
-    static Result<std::unique_ptr<SqliteCeiling>> make(const std::string& folder,
-                                                       std::int64_t rows);
+    static expected<std::unique_ptr<SqliteCeiling>> make(const std::string& folder,
+                                                         std::int64_t rows);
     ~SqliteCeiling();
     SqliteCeiling(const SqliteCeiling&) = delete;
     SqliteCeiling& operator=(const SqliteCeiling&) = delete;
 
     /// With so many operations a transaction.
-    Result<double> operations_per_second(int per_transaction, double seconds);
+    expected<double> operations_per_second(int per_transaction, double seconds);
 
   private:
     SqliteCeiling() = default;
-    Result<void> prepare();
-    Result<void> fill();
-    Result<void> operation();
+    expected<void> prepare();
+    expected<void> fill();
+    expected<void> operation();
     [[nodiscard]] std::string id_of(std::int64_t eid) const;
 
     std::string path_;
@@ -50,8 +50,8 @@ class SqliteCeiling {
 };
 
 /// `ff bench ceiling`: of the store that is measured.
-Result<void> bench_ceilings(const BenchOptions& options, const std::string& folder,
-                            Figures& figures);
+expected<void> bench_ceilings(const BenchOptions& options, const std::string& folder,
+                              Figures& figures);
 
 /// Rows of the ceiling's table: those of the spec, fewer for a quick run.
 std::int64_t ceiling_rows(const BenchOptions& options);

@@ -44,8 +44,8 @@ Complete complete_op(const Handle& handle) {
 }
 
 template <class R>
-Result<void> all_of(const std::vector<Result<R>>& answers) {
-    for (const Result<R>& answer : answers) {
+expected<void> all_of(const std::vector<expected<R>>& answers) {
+    for (const expected<R>& answer : answers) {
         if (!answer) {
             return std::unexpected(answer.error());
         }
@@ -55,9 +55,9 @@ Result<void> all_of(const std::vector<Result<R>>& answers) {
 
 }  // namespace
 
-Result<std::unique_ptr<BenchEngine>> BenchEngine::open(const BenchOptions& options,
-                                                       const std::string& folder,
-                                                       const std::string& name) {
+expected<std::unique_ptr<BenchEngine>> BenchEngine::open(const BenchOptions& options,
+                                                         const std::string& folder,
+                                                         const std::string& name) {
     std::unique_ptr<BenchEngine> bench(new BenchEngine);
     bench->kind_ = options.store;
     std::string location = "memory:";
@@ -89,15 +89,15 @@ BenchEngine::~BenchEngine() {
     }
 }
 
-Result<void> BenchEngine::create() {
+expected<void> BenchEngine::create() {
     FF_TRY_VOID(engine_->run(create_op(0)));
     return {};
 }
 
-Result<bool> BenchEngine::claim(std::vector<Handle>& handles, std::uint32_t tasks,
-                                std::size_t worker) {
+expected<bool> BenchEngine::claim(std::vector<Handle>& handles, std::uint32_t tasks,
+                                  std::size_t worker) {
     FF_TRY(ClaimResult claimed, engine_->run(claim_op(tasks, worker)));
-    for (Task& task : claimed.tasks) {
+    for (ClaimedTask& task : claimed.tasks) {
         if (task.input_payload.size() != bench_payload_bytes) {
             return ff::fail(ErrorCode::internal, "a claim gave another payload than was created");
         }
@@ -106,12 +106,12 @@ Result<bool> BenchEngine::claim(std::vector<Handle>& handles, std::uint32_t task
     return !claimed.tasks.empty();
 }
 
-Result<void> BenchEngine::renew(const Handle& handle) {
+expected<void> BenchEngine::renew(const Handle& handle) {
     FF_TRY_VOID(engine_->run(Renew{handle, bench_lease_ms}));
     return {};
 }
 
-Result<void> BenchEngine::complete(const Handle& handle) {
+expected<void> BenchEngine::complete(const Handle& handle) {
     FF_TRY_VOID(engine_->run(complete_op(handle)));
     return {};
 }
@@ -127,7 +127,7 @@ struct CallbackWorker {
     std::optional<Error> error;
 
     void claim() {
-        engine.async(claim_op(1, number), [this](Result<ClaimResult> claimed) {
+        engine.async(claim_op(1, number), [this](expected<ClaimResult> claimed) {
             if (!claimed) {
                 return end(std::move(claimed).error());
             }
@@ -151,7 +151,7 @@ struct CallbackWorker {
 
 }  // namespace
 
-Result<std::uint64_t> BenchEngine::drain_by_callbacks(std::size_t workers) {
+expected<std::uint64_t> BenchEngine::drain_by_callbacks(std::size_t workers) {
     std::latch at_end(static_cast<std::ptrdiff_t>(workers));
     std::vector<CallbackWorker> crew;
     crew.reserve(workers);
@@ -172,7 +172,7 @@ Result<std::uint64_t> BenchEngine::drain_by_callbacks(std::size_t workers) {
     return done;
 }
 
-Result<void> BenchEngine::create_many(std::size_t count, std::size_t routes) {
+expected<void> BenchEngine::create_many(std::size_t count, std::size_t routes) {
     std::vector<CreateExecution> ops;
     ops.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -181,7 +181,7 @@ Result<void> BenchEngine::create_many(std::size_t count, std::size_t routes) {
     return all_of(engine_->run_all(std::move(ops)));
 }
 
-Result<void> BenchEngine::renew_many(const std::vector<Handle>& handles) {
+expected<void> BenchEngine::renew_many(const std::vector<Handle>& handles) {
     std::vector<Renew> ops;
     ops.reserve(handles.size());
     for (const Handle& handle : handles) {
@@ -190,7 +190,7 @@ Result<void> BenchEngine::renew_many(const std::vector<Handle>& handles) {
     return all_of(engine_->run_all(std::move(ops)));
 }
 
-Result<void> BenchEngine::complete_many(const std::vector<Handle>& handles) {
+expected<void> BenchEngine::complete_many(const std::vector<Handle>& handles) {
     std::vector<Complete> ops;
     ops.reserve(handles.size());
     for (const Handle& handle : handles) {
@@ -199,7 +199,7 @@ Result<void> BenchEngine::complete_many(const std::vector<Handle>& handles) {
     return all_of(engine_->run_all(std::move(ops)));
 }
 
-Result<void> BenchEngine::fill_waiting(std::uint64_t count, std::size_t routes) {
+expected<void> BenchEngine::fill_waiting(std::uint64_t count, std::size_t routes) {
     while (count > 0) {
         const std::size_t now = std::min<std::uint64_t>(count, bench_bulk);
         FF_TRY_VOID(create_many(now, routes));
@@ -208,7 +208,7 @@ Result<void> BenchEngine::fill_waiting(std::uint64_t count, std::size_t routes) 
     return {};
 }
 
-Result<void> BenchEngine::fill_finished(std::uint64_t count) {
+expected<void> BenchEngine::fill_finished(std::uint64_t count) {
     while (count > 0) {
         const std::size_t now = std::min<std::uint64_t>(count, bench_bulk);
         FF_TRY_VOID(create_many(now));
@@ -226,7 +226,7 @@ Result<void> BenchEngine::fill_finished(std::uint64_t count) {
     return {};
 }
 
-Result<double> Crew::run(std::size_t threads, const Body& body) {
+expected<double> Crew::run(std::size_t threads, const Body& body) {
     using SteadyClock = std::chrono::steady_clock;
     std::latch ready(static_cast<std::ptrdiff_t>(threads) + 1);
     std::mutex mutex;

@@ -24,9 +24,9 @@ inline constexpr DurationMs bench_lease_ms = 3'600'000;
 class BenchEngine {
   public:
     /// A fresh store of that name: a file in the folder, or a database on the server.
-    static Result<std::unique_ptr<BenchEngine>> open(const BenchOptions& options,
-                                                     const std::string& folder,
-                                                     const std::string& name);
+    static expected<std::unique_ptr<BenchEngine>> open(const BenchOptions& options,
+                                                       const std::string& folder,
+                                                       const std::string& name);
     /// Closes the store and removes its file or database.
     ~BenchEngine();
     BenchEngine(const BenchEngine&) = delete;
@@ -37,25 +37,25 @@ class BenchEngine {
     [[nodiscard]] std::string store() const { return std::string(to_string(kind_)); }
 
     // One command.
-    Result<void> create();
+    expected<void> create();
     /// False when nothing was there to claim.
-    Result<bool> claim(std::vector<Handle>& handles, std::uint32_t tasks, std::size_t worker);
-    Result<void> renew(const Handle& handle);
-    Result<void> complete(const Handle& handle);
+    expected<bool> claim(std::vector<Handle>& handles, std::uint32_t tasks, std::size_t worker);
+    expected<void> renew(const Handle& handle);
+    expected<void> complete(const Handle& handle);
 
     /// So many workers that never block: the answer to each claim sends the complete, and its
     /// answer the next claim, until nothing is left. How many executions they completed.
-    Result<std::uint64_t> drain_by_callbacks(std::size_t workers);
+    expected<std::uint64_t> drain_by_callbacks(std::size_t workers);
 
     // Many at once.
     /// `routes` different kinds take turns.
-    Result<void> create_many(std::size_t count, std::size_t routes = 1);
-    Result<void> renew_many(const std::vector<Handle>& handles);
-    Result<void> complete_many(const std::vector<Handle>& handles);
+    expected<void> create_many(std::size_t count, std::size_t routes = 1);
+    expected<void> renew_many(const std::vector<Handle>& handles);
+    expected<void> complete_many(const std::vector<Handle>& handles);
     /// Creates, in bulks.
-    Result<void> fill_waiting(std::uint64_t count, std::size_t routes = 1);
+    expected<void> fill_waiting(std::uint64_t count, std::size_t routes = 1);
     /// Takes everything through its whole life, in bulks.
-    Result<void> fill_finished(std::uint64_t count);
+    expected<void> fill_finished(std::uint64_t count);
 
   private:
     BenchEngine() = default;
@@ -72,8 +72,8 @@ class BenchEngine {
 /// first error. A thread should return early once `failed()`.
 class Crew {
   public:
-    using Body = std::function<Result<void>(std::size_t thread)>;
-    Result<double> run(std::size_t threads, const Body& body);
+    using Body = std::function<expected<void>(std::size_t thread)>;
+    expected<double> run(std::size_t threads, const Body& body);
     [[nodiscard]] bool failed() const { return failed_; }
 
   private:

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <utility>
 
+#include <ff/json.h>
 #include "base/check.h"
-#include "base/json.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
@@ -17,7 +17,7 @@ namespace ff::cli {
 namespace {
 
 /// Five significant digits: more would be noise.
-json::Value as_number(double value) {
+js::Value as_number(double value) {
     const int magnitude = value == 0 ? 0 : static_cast<int>(std::floor(std::log10(value)));
     const double step = std::pow(10, magnitude - 4);
     std::string text =
@@ -26,21 +26,21 @@ json::Value as_number(double value) {
         text.erase(text.find_last_not_of('0') + 1);
         text.erase(text.find_last_not_of('.') + 1);
     }
-    return json::Value(json::Number{std::move(text)});
+    return js::Value(js::Number{std::move(text)});
 }
 
-json::Value as_number(const std::optional<double>& value) {
-    return value ? as_number(*value) : json::Value();
+js::Value as_number(const std::optional<double>& value) {
+    return value ? as_number(*value) : js::Value();
 }
 
-json::Value as_json(const Figure& figure) {
-    return json::Object{{"name", figure.name},
-                        {"store", figure.store},
-                        {"value", as_number(figure.value)},
-                        {"unit", figure.unit},
-                        {"ceiling", as_number(figure.ceiling)},
-                        {"ratio", as_number(figure.ratio)},
-                        {"durability", figure.durability}};
+js::Value as_json(const Figure& figure) {
+    return js::Object{{"name", figure.name},
+                      {"store", figure.store},
+                      {"value", as_number(figure.value)},
+                      {"unit", figure.unit},
+                      {"ceiling", as_number(figure.ceiling)},
+                      {"ratio", as_number(figure.ratio)},
+                      {"durability", figure.durability}};
 }
 
 }  // namespace
@@ -51,14 +51,14 @@ Figure& Figure::against(double what) {
     return *this;
 }
 
-Result<void> Figures::add(Figure figure) {
+expected<void> Figures::add(Figure figure) {
     const auto sound = [](double value) { return std::isfinite(value) && value > 0; };
     if (!sound(figure.value) || !sound(figure.ceiling.value_or(1))) {
         return ff::fail(ErrorCode::internal, fmt::format("{} could not be measured", figure.name));
     }
     if (output_ == Output::json) {
         line_.clear();
-        print_out(json::dump(as_json(figure)) + "\n");
+        print_out(js::dump(as_json(figure)) + "\n");
     }
     if (output_fault() != 0) {
         return ff::fail(ErrorCode::internal, "nobody takes the figures");

@@ -30,7 +30,7 @@ class Figures {
     explicit Figures(Output output) : output_(output) {}
 
     /// `internal` when a value is not a positive number: a measurement that failed is an error.
-    Result<void> add(Figure figure);
+    expected<void> add(Figure figure);
     /// Says what is being measured.
     void progress(std::string_view what);
     /// The table of what was added since the last time; nothing for programs, they have it already.

@@ -82,7 +82,7 @@ struct Dimension {
     std::string label;  ///< of the axis
     std::vector<std::uint64_t> sizes;
     std::vector<Operation> operations;
-    std::function<Result<void>(SizedStore&)> fill;
+    std::function<expected<void>(SizedStore&)> fill;
 };
 
 class GrowthBench {
@@ -90,7 +90,7 @@ class GrowthBench {
     GrowthBench(const BenchOptions& options, std::string folder, Figures& figures)
         : options_(options), folder_(std::move(folder)), figures_(figures) {}
 
-    Result<void> run() {
+    expected<void> run() {
         FF_TRY_VOID(check_room());
         for (const Dimension& dimension : dimensions()) {
             FF_TRY_VOID(measure(dimension));
@@ -132,7 +132,7 @@ class GrowthBench {
              "executions finished",
              sizes,
              {claim, renew, complete, create},
-             [this](SizedStore& s) -> Result<void> {
+             [this](SizedStore& s) -> expected<void> {
                  FF_TRY_VOID(s.bench->fill_finished(s.size));
                  return s.bench->fill_waiting(waiting());
              }},
@@ -148,7 +148,7 @@ class GrowthBench {
     }
 
     /// A million executions of each kind take some room.
-    Result<void> check_room() const {
+    expected<void> check_room() const {
         std::error_code failed;
         const auto space = std::filesystem::space(folder_, failed);
         constexpr std::uintmax_t needed = 5ULL << 30U;
@@ -161,7 +161,7 @@ class GrowthBench {
                                     bytes_text(needed), folder_, bytes_text(space.available)));
     }
 
-    Result<void> measure(const Dimension& dimension) {
+    expected<void> measure(const Dimension& dimension) {
         std::vector<SizedStore> stores;
         for (const std::uint64_t size : dimension.sizes) {
             figures_.progress(
@@ -188,11 +188,11 @@ class GrowthBench {
     }
 
     /// Claims, renews, completes and replaces the same number of executions.
-    static Result<void> round(SizedStore& s) {
+    static expected<void> round(SizedStore& s) {
         std::vector<std::vector<Handle>> handles(batches);
         const auto timed =
             [&](Operation operation,
-                const std::function<Result<void>(std::size_t)>& body) -> Result<void> {
+                const std::function<expected<void>(std::size_t)>& body) -> expected<void> {
             const Stopwatch watch;
             for (std::size_t i = 0; i < batches; ++i) {
                 FF_TRY_VOID(body(i));
@@ -200,7 +200,7 @@ class GrowthBench {
             s.costs[static_cast<std::size_t>(operation)].push_back(watch.per(batches * batch));
             return {};
         };
-        FF_TRY_VOID(timed(Operation::claim, [&](std::size_t i) -> Result<void> {
+        FF_TRY_VOID(timed(Operation::claim, [&](std::size_t i) -> expected<void> {
             FF_TRY_VOID(s.bench->claim(handles[i], batch, 0));
             if (handles[i].size() != batch) {
                 return ff::fail(ErrorCode::internal, "a claim did not get all it asked for");
@@ -226,7 +226,7 @@ class GrowthBench {
         return stores.front();
     }
 
-    Result<void> add_figures(const Dimension& dimension, const std::vector<SizedStore>& stores) {
+    expected<void> add_figures(const Dimension& dimension, const std::vector<SizedStore>& stores) {
         for (const Operation operation : dimension.operations) {
             FF_TRY_VOID(add_figures(operation, dimension.name, stores.back().cost(operation),
                                     reference(stores).cost(operation), *stores[0].bench));
@@ -234,8 +234,8 @@ class GrowthBench {
         return {};
     }
 
-    Result<void> add_figures(Operation operation, const std::string& dimension, const Cost& large,
-                             const Cost& small, const BenchEngine& bench) {
+    expected<void> add_figures(Operation operation, const std::string& dimension, const Cost& large,
+                               const Cost& small, const BenchEngine& bench) {
         const auto add = [&](const std::string& tail, double value) {
             return figures_.add(
                 {fmt::format("growth.{}{}.{}", to_string(operation), tail, dimension),
@@ -247,7 +247,7 @@ class GrowthBench {
                  bench.durability()});
         };
         FF_TRY_VOID(add("", told(large) / told(small)));
-        return tells_cpu() ? add("_wall", large.wall / small.wall) : Result<void>();
+        return tells_cpu() ? add("_wall", large.wall / small.wall) : expected<void>();
     }
 
     /// CPU is the steadier measure where the work is done in this process.
@@ -256,7 +256,7 @@ class GrowthBench {
 
     /// Executions come and go, and the queue stays as short as it was: what a store costs that has
     /// seen many, against what it cost at first.
-    Result<void> churn() {
+    expected<void> churn() {
         const std::size_t through = options_.quick ? 4'000 : 500'000;
         const std::size_t count = through / (batch * batches);
         const std::size_t tenth = count / 10;
@@ -317,7 +317,7 @@ class GrowthBench {
         print_out("\n" + table.render(Terminal::output()) + "\n");
     }
 
-    Result<void> plot(const Dimension& dimension, const std::vector<SizedStore>& stores) const {
+    expected<void> plot(const Dimension& dimension, const std::vector<SizedStore>& stores) const {
         if (!options_.svg) {
             return {};
         }
@@ -364,8 +364,8 @@ class GrowthBench {
 
 }  // namespace
 
-Result<void> bench_growth(const BenchOptions& options, const std::string& folder,
-                          Figures& figures) {
+expected<void> bench_growth(const BenchOptions& options, const std::string& folder,
+                            Figures& figures) {
     return GrowthBench(options, folder, figures).run();
 }
 

@@ -7,6 +7,7 @@
 
 namespace ff::cli {
 
-Result<void> bench_growth(const BenchOptions& options, const std::string& folder, Figures& figures);
+expected<void> bench_growth(const BenchOptions& options, const std::string& folder,
+                            Figures& figures);
 
 }  // namespace ff::cli

@@ -35,7 +35,7 @@ class LifecycleBench {
           backlog_(options.backlog.value_or(options.quick ? 500 : 20'000)),
           ceiling_seconds_(options.quick ? 0.05 : 0.5) {}
 
-    Result<void> run() {
+    expected<void> run() {
         FF_TRY_VOID(make_ceiling());
         FF_TRY_VOID(each_alone());
         FF_TRY_VOID(each_in_parallel());
@@ -53,11 +53,11 @@ class LifecycleBench {
     static constexpr std::size_t crowd = 16;
     static constexpr std::size_t batch = 64;
 
-    Result<std::unique_ptr<BenchEngine>> open(const std::string& name) {
+    expected<std::unique_ptr<BenchEngine>> open(const std::string& name) {
         return BenchEngine::open(options_, folder_, name);
     }
 
-    Result<void> make_ceiling() {
+    expected<void> make_ceiling() {
         if (options_.store == BenchStore::memory) {
             return {};
         }
@@ -75,7 +75,7 @@ class LifecycleBench {
 
     /// What a rate is compared with, measured now; nothing in memory. A whole job is compared with
     /// one transaction of pgbench.
-    Result<std::optional<double>> ceiling(Transitions transitions) {
+    expected<std::optional<double>> ceiling(Transitions transitions) {
         if (sqlite_) {
             FF_TRY(const double rate, sqlite_->operations_per_second(512, ceiling_seconds_));
             return rate / static_cast<int>(transitions);
@@ -89,8 +89,8 @@ class LifecycleBench {
     }
 
     /// Measures `body`, a rate a second, with the ceiling right before and right after it.
-    Result<void> rate(const std::string& name, const BenchEngine& bench, Transitions transitions,
-                      const std::function<Result<double>()>& body) {
+    expected<void> rate(const std::string& name, const BenchEngine& bench, Transitions transitions,
+                        const std::function<expected<double>()>& body) {
         figures_.progress("lifecycle." + name);
         FF_TRY(const std::optional<double> before, ceiling(transitions));
         FF_TRY(const double value, body());
@@ -104,8 +104,8 @@ class LifecycleBench {
 
     /// Adds latencies in milliseconds; those of a file are compared with one fsync of the same
     /// moments.
-    Result<void> latency(const std::string& name, const BenchEngine& bench, double value_ms,
-                         double fsync_ms) {
+    expected<void> latency(const std::string& name, const BenchEngine& bench, double value_ms,
+                           double fsync_ms) {
         Figure figure{"lifecycle." + name, bench.store(), value_ms, "ms", {}, {},
                       bench.durability()};
         if (sqlite_) {
@@ -114,7 +114,7 @@ class LifecycleBench {
         return figures_.add(std::move(figure));
     }
 
-    Result<double> fsync_ms() {
+    expected<double> fsync_ms() {
         if (!sqlite_) {
             return 0.0;
         }
@@ -125,8 +125,8 @@ class LifecycleBench {
     // ------------------------------------------------------------- one command at a time, alone
 
     /// Runs `one` so many times; the milliseconds each took.
-    static Result<std::vector<double>> time_each(
-        std::size_t count, const std::function<Result<void>(std::size_t)>& one) {
+    static expected<std::vector<double>> time_each(
+        std::size_t count, const std::function<expected<void>(std::size_t)>& one) {
         std::vector<double> times;
         times.reserve(count);
         for (std::size_t i = 0; i < count; ++i) {
@@ -137,11 +137,11 @@ class LifecycleBench {
         return times;
     }
 
-    Result<void> alone(const std::string& name, const BenchEngine& bench, std::size_t count,
-                       const std::function<Result<void>(std::size_t)>& one) {
+    expected<void> alone(const std::string& name, const BenchEngine& bench, std::size_t count,
+                         const std::function<expected<void>(std::size_t)>& one) {
         std::vector<double> times;
         FF_TRY(const double before, fsync_ms());
-        FF_TRY_VOID(rate(name + "_1", bench, Transitions::one, [&]() -> Result<double> {
+        FF_TRY_VOID(rate(name + "_1", bench, Transitions::one, [&]() -> expected<double> {
             const auto begun = SteadyClock::now();
             FF_TRY(times, time_each(count, one));
             return static_cast<double>(count) * 1'000 / ms_since(begun);
@@ -151,7 +151,7 @@ class LifecycleBench {
                        (before + after) / 2);
     }
 
-    Result<void> each_alone() {
+    expected<void> each_alone() {
         const std::size_t count = options_.quick ? 50 : 3'000;
         FF_TRY(const auto bench, open("alone"));
         std::vector<Handle> handles;
@@ -164,8 +164,8 @@ class LifecycleBench {
                      [&](std::size_t i) { return bench->complete(handles[i]); });
     }
 
-    static Result<void> claim_one(BenchEngine& bench, std::vector<Handle>& handles,
-                                  std::size_t worker) {
+    static expected<void> claim_one(BenchEngine& bench, std::vector<Handle>& handles,
+                                    std::size_t worker) {
         FF_TRY(const bool found, bench.claim(handles, 1, worker));
         if (!found) {
             return ff::fail(ErrorCode::internal, "a claim found nothing in a backlog");
@@ -176,10 +176,10 @@ class LifecycleBench {
     // ------------------------------------------------------------------------ sixteen at a time
 
     /// `one` runs `each` times on every thread of a crowd; how many a second.
-    static Result<double> crowd_rate(
-        std::size_t each, const std::function<Result<void>(std::size_t, std::size_t)>& one) {
+    static expected<double> crowd_rate(
+        std::size_t each, const std::function<expected<void>(std::size_t, std::size_t)>& one) {
         Crew crew;
-        FF_TRY(const double seconds, crew.run(crowd, [&](std::size_t thread) -> Result<void> {
+        FF_TRY(const double seconds, crew.run(crowd, [&](std::size_t thread) -> expected<void> {
             for (std::size_t i = 0; i < each && !crew.failed(); ++i) {
                 FF_TRY_VOID(one(thread, i));
             }
@@ -188,7 +188,7 @@ class LifecycleBench {
         return static_cast<double>(crowd * each) / seconds;
     }
 
-    Result<void> each_in_parallel() {
+    expected<void> each_in_parallel() {
         const std::size_t each = std::max<std::size_t>(backlog_ / crowd, 1);
         FF_TRY(const auto bench, open("parallel"));
         std::vector<std::vector<Handle>> handles(crowd);
@@ -214,12 +214,12 @@ class LifecycleBench {
 
     // ------------------------------------------------------------------------------- in batches
 
-    Result<void> create_in_bulk() {
+    expected<void> create_in_bulk() {
         const std::size_t bulks = std::max<std::size_t>(backlog_ * 5 / bench_bulk / 2, 1);
         FF_TRY(const auto bench, open("bulk"));
-        return rate("create_bulk", *bench, Transitions::one, [&]() -> Result<double> {
+        return rate("create_bulk", *bench, Transitions::one, [&]() -> expected<double> {
             Crew crew;
-            FF_TRY(const double seconds, crew.run(2, [&](std::size_t) -> Result<void> {
+            FF_TRY(const double seconds, crew.run(2, [&](std::size_t) -> expected<void> {
                 for (std::size_t i = 0; i < bulks && !crew.failed(); ++i) {
                     FF_TRY_VOID(bench->create_many(bench_bulk));
                 }
@@ -230,10 +230,10 @@ class LifecycleBench {
     }
 
     /// Workers drain a backlog, `tasks` executions at a time; jobs a second.
-    Result<double> drain(BenchEngine& bench, std::size_t workers, std::uint32_t tasks) {
+    expected<double> drain(BenchEngine& bench, std::size_t workers, std::uint32_t tasks) {
         std::atomic<std::uint64_t> done = 0;
         Crew crew;
-        FF_TRY(const double seconds, crew.run(workers, [&](std::size_t worker) -> Result<void> {
+        FF_TRY(const double seconds, crew.run(workers, [&](std::size_t worker) -> expected<void> {
             std::vector<Handle> handles;
             while (!crew.failed()) {
                 handles.clear();
@@ -249,13 +249,13 @@ class LifecycleBench {
         return rate_of_all(done, seconds);
     }
 
-    Result<double> drain_by_callbacks(BenchEngine& bench, std::size_t workers) {
+    expected<double> drain_by_callbacks(BenchEngine& bench, std::size_t workers) {
         const auto begun = SteadyClock::now();
         FF_TRY(const std::uint64_t done, bench.drain_by_callbacks(workers));
         return rate_of_all(done, std::chrono::duration<double>(SteadyClock::now() - begun).count());
     }
 
-    Result<double> rate_of_all(std::uint64_t done, double seconds) const {
+    expected<double> rate_of_all(std::uint64_t done, double seconds) const {
         if (done != backlog_) {
             return ff::fail(ErrorCode::internal,
                             fmt::format("{} of {} executions were completed", done, backlog_));
@@ -264,7 +264,7 @@ class LifecycleBench {
     }
 
     /// Workers that are threads and wait for each answer, and workers that are callbacks.
-    Result<void> claim_complete(std::size_t workers) {
+    expected<void> claim_complete(std::size_t workers) {
         const std::string name = fmt::format("claim_complete_{}", workers);
         {
             FF_TRY(const auto bench, open(name));
@@ -278,7 +278,7 @@ class LifecycleBench {
                     [&] { return drain_by_callbacks(*bench, workers); });
     }
 
-    Result<void> claim_complete_batch() {
+    expected<void> claim_complete_batch() {
         FF_TRY(const auto bench, open("claim_complete_batch"));
         FF_TRY_VOID(bench->fill_waiting(backlog_));
         return rate("claim_complete_batch", *bench, Transitions::two,
@@ -304,7 +304,7 @@ class LifecycleBench {
         PickUp(const PickUp&) = delete;
         PickUp& operator=(const PickUp&) = delete;
 
-        Result<double> sample() {
+        expected<double> sample() {
             const auto parked_by = SteadyClock::now() + std::chrono::seconds(10);
             while (bench_.engine().stats().waiting_claims == 0 && !failed_) {
                 if (SteadyClock::now() > parked_by) {
@@ -337,7 +337,7 @@ class LifecycleBench {
             }
         }
 
-        Result<void> work_one() {
+        expected<void> work_one() {
             Claim op;
             op.lanes = {bench_lane};
             op.worker_id = "bench";
@@ -364,7 +364,7 @@ class LifecycleBench {
         std::thread worker_;
     };
 
-    Result<void> pick_up() {
+    expected<void> pick_up() {
         const std::size_t samples = options_.quick ? 40 : 2'000;
         FF_TRY(const auto bench, open("pickup"));
         figures_.progress("lifecycle.pickup");
@@ -396,8 +396,8 @@ class LifecycleBench {
 
 }  // namespace
 
-Result<void> bench_lifecycle(const BenchOptions& options, const std::string& folder,
-                             Figures& figures) {
+expected<void> bench_lifecycle(const BenchOptions& options, const std::string& folder,
+                               Figures& figures) {
     return LifecycleBench(options, folder, figures).run();
 }
 

@@ -17,7 +17,7 @@ namespace ff::cli {
 namespace {
 
 /// What a query prints, without the line end.
-Result<std::string> run_sql(const std::string& url, const std::string& sql) {
+expected<std::string> run_sql(const std::string& url, const std::string& sql) {
     FF_TRY(const std::string psql, find_postgres_program("psql"));
     FF_TRY(std::string printed,
            run_child({psql, "--no-psqlrc", "--no-password", "--quiet", "--tuples-only",
@@ -56,7 +56,7 @@ std::optional<std::string> with_database(std::string_view url, std::string_view 
                        query_without_database(url.substr(query)));
 }
 
-Result<double> pgbench_rate(std::string_view printed) {
+expected<double> pgbench_rate(std::string_view printed) {
     // Before version 14 there were two lines; the second leaves out the time to connect.
     constexpr std::string_view mark = "tps = ";
     const std::size_t at = printed.rfind(mark);
@@ -75,8 +75,8 @@ std::string data_folder(const std::string& url) {
     return run_sql(url, "SHOW data_directory").value_or("");
 }
 
-Result<std::unique_ptr<ScratchDatabase>> ScratchDatabase::make(const std::string& server_url,
-                                                               std::string_view name) {
+expected<std::unique_ptr<ScratchDatabase>> ScratchDatabase::make(const std::string& server_url,
+                                                                 std::string_view name) {
     std::unique_ptr<ScratchDatabase> database(new ScratchDatabase);
     std::string database_name = fmt::format("ff_bench_{}_{}", getpid(), name);
     std::ranges::replace(database_name, '-', '_');
@@ -100,7 +100,7 @@ ScratchDatabase::~ScratchDatabase() {
     }
 }
 
-Result<std::unique_ptr<PgbenchCeiling>> PgbenchCeiling::make(const BenchOptions& options) {
+expected<std::unique_ptr<PgbenchCeiling>> PgbenchCeiling::make(const BenchOptions& options) {
     std::unique_ptr<PgbenchCeiling> ceiling(new PgbenchCeiling);
     FF_TRY(ceiling->program_, find_postgres_program("pgbench"));
     FF_TRY(ceiling->database_, ScratchDatabase::make(*options.url, "ceiling"));
@@ -114,7 +114,7 @@ Result<std::unique_ptr<PgbenchCeiling>> PgbenchCeiling::make(const BenchOptions&
     return ceiling;
 }
 
-Result<double> PgbenchCeiling::transactions_per_second(Protocol protocol, int seconds) {
+expected<double> PgbenchCeiling::transactions_per_second(Protocol protocol, int seconds) {
     FF_TRY(const std::string printed,
            run_child({program_, "--skip-some-updates", "--client=16", "--jobs=2",
                       fmt::format("--time={}", seconds),
@@ -123,7 +123,7 @@ Result<double> PgbenchCeiling::transactions_per_second(Protocol protocol, int se
     return pgbench_rate(printed);
 }
 
-Result<void> bench_postgres_ceilings(const BenchOptions& options, Figures& figures) {
+expected<void> bench_postgres_ceilings(const BenchOptions& options, Figures& figures) {
     using enum PgbenchCeiling::Protocol;
     const int seconds = options.quick ? 1 : 10;
     figures.progress("the ceiling's table");

@@ -18,7 +18,7 @@ namespace ff::cli {
 std::optional<std::string> with_database(std::string_view url, std::string_view database);
 
 /// Transactions a second, from what pgbench printed at its end. `internal` when it says none.
-Result<double> pgbench_rate(std::string_view printed);
+expected<double> pgbench_rate(std::string_view printed);
 
 /// The folder in which the server keeps its data; empty when it does not tell.
 std::string data_folder(const std::string& url);
@@ -26,8 +26,8 @@ std::string data_folder(const std::string& url);
 /// A database `ff_bench_<process>_<name>` on the server of an address, dropped with the object.
 class ScratchDatabase {
   public:
-    static Result<std::unique_ptr<ScratchDatabase>> make(const std::string& server_url,
-                                                         std::string_view name);
+    static expected<std::unique_ptr<ScratchDatabase>> make(const std::string& server_url,
+                                                           std::string_view name);
     /// Says so when it has to leave the database behind.
     ~ScratchDatabase();
     ScratchDatabase(const ScratchDatabase&) = delete;
@@ -49,9 +49,9 @@ class PgbenchCeiling {
   public:
     enum class Protocol : std::uint8_t { simple, prepared };
 
-    static Result<std::unique_ptr<PgbenchCeiling>> make(const BenchOptions& options);
+    static expected<std::unique_ptr<PgbenchCeiling>> make(const BenchOptions& options);
 
-    Result<double> transactions_per_second(Protocol protocol, int seconds);
+    expected<double> transactions_per_second(Protocol protocol, int seconds);
     /// What a commit has survived when it is answered.
     [[nodiscard]] const std::string& durability() const { return durability_; }
 
@@ -64,6 +64,6 @@ class PgbenchCeiling {
 };
 
 /// `ff bench ceiling --store postgres`.
-Result<void> bench_postgres_ceilings(const BenchOptions& options, Figures& figures);
+expected<void> bench_postgres_ceilings(const BenchOptions& options, Figures& figures);
 
 }  // namespace ff::cli

@@ -83,7 +83,7 @@ std::string_view telling_line(std::string_view printed) {
     return last;
 }
 
-Result<std::string> run_child(std::vector<std::string> words) {
+expected<std::string> run_child(std::vector<std::string> words) {
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) {
         return ff::fail(ErrorCode::store_io, fmt::format("no pipe: {}", std::strerror(errno)));
@@ -110,7 +110,7 @@ Result<std::string> run_child(std::vector<std::string> words) {
     return ff::fail(ErrorCode::store_io, std::string(why));
 }
 
-Result<std::string> find_postgres_program(const std::string& name) {
+expected<std::string> find_postgres_program(const std::string& name) {
     const char* path = std::getenv("PATH");
     std::string_view rest = path == nullptr ? "" : path;
     while (!rest.empty()) {

@@ -36,7 +36,7 @@ struct DemoPlace {
     std::string path;
 };
 
-Result<DemoPlace> find_place(const DemoOptions& options) {
+expected<DemoPlace> find_place(const DemoOptions& options) {
     DemoPlace place;
     if (!options.db) {
         FF_TRY(place.folder, TempFolder::make("ff-demo-"));
@@ -95,7 +95,7 @@ struct Ending {
     std::vector<std::string> surprises;  ///< where it is not as the story wants
 };
 
-Result<void> compare(Engine& engine, const DemoJob& job, Ending& ending) {
+expected<void> compare(Engine& engine, const DemoJob& job, Ending& ending) {
     const auto surprise = [&](const std::string& what) {
         ending.surprises.push_back(job.title() + ": " + what);
     };
@@ -130,7 +130,7 @@ Result<void> compare(Engine& engine, const DemoJob& job, Ending& ending) {
     return {};
 }
 
-Result<Ending> compare_all(Engine& engine, DemoStory& story) {
+expected<Ending> compare_all(Engine& engine, DemoStory& story) {
     Ending ending;
     for (const DemoJob& job : story.jobs()) {
         FF_TRY_VOID(compare(engine, job, ending));
@@ -161,8 +161,8 @@ Verdict judge(const Ending& ending, const std::string& path) {
     return verdict;
 }
 
-Result<void> print_summary(Engine& engine, const DemoBoard& board, const Ending& ending,
-                           const Verdict& verdict, const std::string& path, double seconds) {
+expected<void> print_summary(Engine& engine, const DemoBoard& board, const Ending& ending,
+                             const Verdict& verdict, const std::string& path, double seconds) {
     FF_TRY(const Capabilities capabilities, engine.run(ReadCapabilities{}));
     const EngineStats stats = engine.stats();
     const Terminal terminal = Terminal::output();
@@ -221,7 +221,7 @@ void hold_open(const std::string& path) {
     print_out("\n");
 }
 
-Result<ExitCode> run(const DemoOptions& options) {
+expected<ExitCode> run(const DemoOptions& options) {
     FF_TRY(DemoPlace place, find_place(options));
     if (options.keep) {
         place.folder.keep();

@@ -60,7 +60,7 @@ class Worker {
                 }
                 return;
             }
-            for (const Task& task : claimed->tasks) {
+            for (const ClaimedTask& task : claimed->tasks) {
                 work(task);
             }
         }
@@ -98,7 +98,7 @@ class Worker {
         return op;
     }
 
-    void work(const Task& task) {
+    void work(const ClaimedTask& task) {
         DemoJob* job = story_.find(task.execution_id());
         if (job == nullptr) {
             board_.fail({ErrorCode::internal, task.execution_id().to_string(), {}},
@@ -137,7 +137,7 @@ class Worker {
     }
 
     /// False when the lease was lost on the way.
-    bool do_the_work(const DemoJob& job, const Task& task) {
+    bool do_the_work(const DemoJob& job, const ClaimedTask& task) {
         if (job.work_ms < renew_from_ms) {
             pause(job.work_ms);
             return true;
@@ -152,7 +152,7 @@ class Worker {
         return true;
     }
 
-    void report(DemoJob& job, const Task& task, DemoLane& lane) {
+    void report(DemoJob& job, const ClaimedTask& task, DemoLane& lane) {
         if (job.fails_for_good || job.failed_times < job.failures) {
             report_failure(job, task, lane);
             return;
@@ -170,7 +170,7 @@ class Worker {
         lane.done += 1;
     }
 
-    void report_failure(DemoJob& job, const Task& task, DemoLane& lane) {
+    void report_failure(DemoJob& job, const ClaimedTask& task, DemoLane& lane) {
         Fail op;
         op.lease = task.handle;
         op.failure_reason = job.failure;

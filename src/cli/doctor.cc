@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/json.h"
+#include <ff/json.h>
 #include "cli/store_checks.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -18,21 +18,21 @@ namespace ff::cli {
 
 namespace {
 
-json::Value as_json(const std::string& path, const std::vector<Check>& checks) {
-    json::Array list;
+js::Value as_json(const std::string& path, const std::vector<Check>& checks) {
+    js::Array list;
     for (const Check& check : checks) {
-        json::Array findings;
+        js::Array findings;
         for (const std::string& finding : check.findings) {
             findings.emplace_back(finding);
         }
-        list.emplace_back(json::Object{{"name", check.name},
-                                       {"status", to_string(check.status)},
-                                       {"detail", check.detail},
-                                       {"found", check.found},
-                                       {"findings", std::move(findings)}});
+        list.emplace_back(js::Object{{"name", check.name},
+                                     {"status", to_string(check.status)},
+                                     {"detail", check.detail},
+                                     {"found", check.found},
+                                     {"findings", std::move(findings)}});
     }
-    return json::Object{
-        {"store", path}, {"ok", all_sound(checks)}, {"checks", json::Value(std::move(list))}};
+    return js::Object{
+        {"store", path}, {"ok", all_sound(checks)}, {"checks", js::Value(std::move(list))}};
 }
 
 Cell status_cell(CheckStatus status) {
@@ -74,7 +74,7 @@ std::string as_text(const std::string& path, const std::vector<Check>& checks) {
 
 ExitCode report(const DoctorOptions& options, const std::string& path,
                 const std::vector<Check>& checks) {
-    print_out(options.output == Output::json ? json::dump_pretty(as_json(path, checks)) + "\n"
+    print_out(options.output == Output::json ? js::dump_pretty(as_json(path, checks)) + "\n"
                                              : as_text(path, checks));
     return all_sound(checks) ? ExitCode::ok : ExitCode::failed;
 }

@@ -35,7 +35,7 @@ struct Look {
     }
 };
 
-Result<Look> look_at(const InspectOptions& options) {
+expected<Look> look_at(const InspectOptions& options) {
     Look look;
     FF_TRY(look.store, ReadOnlyStore::open(options.db));
     look.now = SystemClock().now();
@@ -49,7 +49,7 @@ ExitCode with_store(const InspectOptions& options, Body body) {
     if (!look) {
         return complain(look.error());
     }
-    const Result<void> outcome = body(*look);
+    const expected<void> outcome = body(*look);
     if (!outcome && outcome.error().code == ErrorCode::store_corrupt) {
         return complain(
             {ErrorCode::store_corrupt,
@@ -60,14 +60,14 @@ ExitCode with_store(const InspectOptions& options, Body body) {
     return outcome ? ExitCode::ok : complain(outcome.error());
 }
 
-void print_json(const json::Value& value) { print_out(json::dump_pretty(value) + "\n"); }
+void print_json(const js::Value& value) { print_out(js::dump_pretty(value) + "\n"); }
 
 Error no_such_execution(const std::string& text) {
     return {ErrorCode::execution_not_found, "there is no execution " + text, {}};
 }
 
 /// The id as printed, or its UUID alone: then every partition is asked.
-Result<ExecutionId> find_id(const Look& look, const std::string& text) {
+expected<ExecutionId> find_id(const Look& look, const std::string& text) {
     const auto uuid = Uuid::parse(text);
     if (!uuid) {
         auto id = ExecutionId::parse(text);
@@ -80,7 +80,7 @@ Result<ExecutionId> find_id(const Look& look, const std::string& text) {
         return *id;
     }
     std::optional<ExecutionId> found;
-    FF_TRY_VOID(look.store->read([&](store::Reader& reader) -> Result<void> {
+    FF_TRY_VOID(look.store->read([&](store::Reader& reader) -> expected<void> {
         const std::uint32_t count = look.store->info().partitions.flow;
         for (std::uint32_t i = 0; i < count && !found; ++i) {
             const ExecutionId id{static_cast<std::uint16_t>(i), *uuid};
@@ -288,7 +288,7 @@ std::string why_text(const Explanation& why, const ExecutionSnapshot& snapshot, 
 /// Prints the answer of an operation on one execution, or its JSON.
 template <class Op, class Print>
 ExitCode look_at_one(const InspectOptions& options, Print print) {
-    return with_store(options, [&](const Look& look) -> Result<void> {
+    return with_store(options, [&](const Look& look) -> expected<void> {
         FF_TRY(const ExecutionId id, find_id(look, options.id));
         Op op;
         op.execution_id = id;
@@ -303,7 +303,7 @@ ExitCode inspect_get(const InspectOptions& options) {
     return look_at_one<DescribeExecution>(
         options,
         [&](const Look& look, const ExecutionId& id,
-            const std::optional<ExecutionSnapshot>& snapshot) -> Result<void> {
+            const std::optional<ExecutionSnapshot>& snapshot) -> expected<void> {
             if (!snapshot) {
                 return std::unexpected(no_such_execution(id.to_string()));
             }
@@ -320,7 +320,7 @@ ExitCode inspect_get(const InspectOptions& options) {
 ExitCode inspect_why(const InspectOptions& options) {
     return look_at_one<ExplainExecution>(
         options,
-        [&](const Look& look, const ExecutionId& id, const Explanation& why) -> Result<void> {
+        [&](const Look& look, const ExecutionId& id, const Explanation& why) -> expected<void> {
             FF_TRY(const auto snapshot, look.ask(DescribeExecution{id}));
             if (!snapshot) {
                 return std::unexpected(no_such_execution(id.to_string()));
@@ -335,23 +335,24 @@ ExitCode inspect_why(const InspectOptions& options) {
 }
 
 ExitCode inspect_attempts(const InspectOptions& options) {
-    return look_at_one<ListAttempts>(options,
-                                     [&](const Look& look, const ExecutionId&,
-                                         const std::vector<AttemptInfo>& attempts) -> Result<void> {
-                                         if (options.output == Output::json) {
-                                             print_json(page_as_json(attempts, std::nullopt));
-                                         } else {
-                                             print_out(attempts_table(attempts, look));
-                                         }
-                                         return {};
-                                     });
+    return look_at_one<ListAttempts>(
+        options,
+        [&](const Look& look, const ExecutionId&,
+            const std::vector<AttemptInfo>& attempts) -> expected<void> {
+            if (options.output == Output::json) {
+                print_json(page_as_json(attempts, std::nullopt));
+            } else {
+                print_out(attempts_table(attempts, look));
+            }
+            return {};
+        });
 }
 
 ExitCode inspect_history(const InspectOptions& options) {
     return look_at_one<ReadLeaseHistory>(
         options,
         [&](const Look& look, const ExecutionId&,
-            const std::vector<HistoryEntry>& history) -> Result<void> {
+            const std::vector<HistoryEntry>& history) -> expected<void> {
             if (options.output == Output::json) {
                 print_json(page_as_json(history, std::nullopt));
             } else {
@@ -362,7 +363,7 @@ ExitCode inspect_history(const InspectOptions& options) {
 }
 
 ExitCode inspect_input(const InspectOptions& options) {
-    return with_store(options, [&](const Look& look) -> Result<void> {
+    return with_store(options, [&](const Look& look) -> expected<void> {
         FF_TRY(const ExecutionId id, find_id(look, options.id));
         FF_TRY(const auto snapshot, look.ask(DescribeExecution{id}));
         if (!snapshot) {
@@ -375,7 +376,7 @@ ExitCode inspect_input(const InspectOptions& options) {
 }
 
 ExitCode inspect_result(const InspectOptions& options) {
-    return with_store(options, [&](const Look& look) -> Result<void> {
+    return with_store(options, [&](const Look& look) -> expected<void> {
         FF_TRY(const ExecutionId id, find_id(look, options.id));
         FF_TRY(const ExecutionInfo info, look.ask(ReadExecutionInfo{id}));
         FF_TRY(const auto result, look.ask(GetExecutionResult{id}));
@@ -394,7 +395,7 @@ ExitCode inspect_result(const InspectOptions& options) {
 
 namespace {
 
-Result<SearchExecutions> search_of(const ListOptions& filter) {
+expected<SearchExecutions> search_of(const ListOptions& filter) {
     SearchExecutions op;
     op.ns = filter.ns;
     op.lane_id = filter.lane;
@@ -402,10 +403,11 @@ Result<SearchExecutions> search_of(const ListOptions& filter) {
     op.cursor = filter.cursor;
     op.limit = filter.limit;
     if (filter.state) {
-        op.state = parse_enum<PublicState>(*filter.state);
-        if (!op.state) {
+        const auto state = parse_enum<PublicState>(*filter.state);
+        if (!state) {
             return ff::fail(ErrorCode::invalid_input, "there is no state " + *filter.state);
         }
+        op.states = {*state};
     }
     if (filter.tag) {
         const std::size_t split = filter.tag->find('=');
@@ -413,13 +415,13 @@ Result<SearchExecutions> search_of(const ListOptions& filter) {
             return ff::fail(ErrorCode::invalid_input,
                             "a tag is given as key=value, not as " + *filter.tag);
         }
-        op.tag = {filter.tag->substr(0, split), filter.tag->substr(split + 1)};
+        op.tags = {{filter.tag->substr(0, split), filter.tag->substr(split + 1)}};
     }
     return op;
 }
 
 /// A page of the engine may be short and yet not the last; a person wants a full one.
-Result<SearchPage> search_page(const Look& look, SearchExecutions op) {
+expected<SearchPage> search_page(const Look& look, SearchExecutions op) {
     FF_TRY(SearchPage page, look.ask(op));
     const std::size_t wanted = op.limit;
     while (page.next_cursor && page.items.size() < wanted) {
@@ -460,7 +462,7 @@ std::string executions_table(const SearchPage& page, const Look& look) {
 }  // namespace
 
 ExitCode inspect_list(const InspectOptions& options, const ListOptions& filter) {
-    return with_store(options, [&](const Look& look) -> Result<void> {
+    return with_store(options, [&](const Look& look) -> expected<void> {
         FF_TRY(const SearchExecutions op, search_of(filter));
         FF_TRY(const SearchPage page, search_page(look, op));
         if (options.output == Output::json) {
@@ -473,7 +475,7 @@ ExitCode inspect_list(const InspectOptions& options, const ListOptions& filter) 
 }
 
 ExitCode inspect_lanes(const InspectOptions& options) {
-    return with_store(options, [&](const Look& look) -> Result<void> {
+    return with_store(options, [&](const Look& look) -> expected<void> {
         std::vector<LaneInfo> lanes;
         ListLanes op;
         do {
@@ -497,7 +499,7 @@ ExitCode inspect_lanes(const InspectOptions& options) {
 }
 
 ExitCode inspect_workers(const InspectOptions& options) {
-    return with_store(options, [&](const Look& look) -> Result<void> {
+    return with_store(options, [&](const Look& look) -> expected<void> {
         std::vector<WorkerInfo> workers;
         ListWorkers op;
         do {
@@ -526,7 +528,7 @@ ExitCode inspect_workers(const InspectOptions& options) {
 
 namespace {
 
-Result<std::vector<ExpiredLease>> expired_leases(const Look& look) {
+expected<std::vector<ExpiredLease>> expired_leases(const Look& look) {
     std::vector<ExpiredLease> leases;
     ListExpiredLeases op;
     op.as_of = look.now;
@@ -539,9 +541,9 @@ Result<std::vector<ExpiredLease>> expired_leases(const Look& look) {
 }
 
 /// Every lease there is, live or past its time.
-Result<std::vector<ExpiredLease>> all_leases(const Look& look) {
+expected<std::vector<ExpiredLease>> all_leases(const Look& look) {
     std::vector<ExpiredLease> leases;
-    FF_TRY_VOID(look.store->read([&](store::Reader& reader) -> Result<void> {
+    FF_TRY_VOID(look.store->read([&](store::Reader& reader) -> expected<void> {
         // By the time their timers fire, which is never later than the lease ends.
         FF_TRY(const auto held, reader.leased_due(std::numeric_limits<TimestampMs>::max()));
         for (const core::Execution& e : held) {
@@ -557,7 +559,7 @@ Result<std::vector<ExpiredLease>> all_leases(const Look& look) {
 }  // namespace
 
 ExitCode inspect_leases(const InspectOptions& options, LeaseFilter which) {
-    return with_store(options, [&](const Look& look) -> Result<void> {
+    return with_store(options, [&](const Look& look) -> expected<void> {
         const bool all = which == LeaseFilter::all;
         FF_TRY(auto leases, all ? all_leases(look) : expired_leases(look));
         std::ranges::stable_sort(leases, {}, &ExpiredLease::expires_at_ms);
@@ -595,8 +597,8 @@ std::uint64_t sum(const StateTotals& totals) {
     return out;
 }
 
-json::Value totals_json(const StateTotals& totals) {
-    json::Object out;
+js::Value totals_json(const StateTotals& totals) {
+    js::Object out;
     for (const auto& [state, count] : totals) {
         out.emplace_back(std::string(to_string(state)), count);
     }
@@ -606,7 +608,7 @@ json::Value totals_json(const StateTotals& totals) {
 }  // namespace
 
 ExitCode inspect_stats(const InspectOptions& options) {
-    return with_store(options, [&](const Look& look) -> Result<void> {
+    return with_store(options, [&](const Look& look) -> expected<void> {
         FF_TRY(const auto counts, look.store->counts());
         std::map<std::string, StateTotals> lanes;
         StateTotals everywhere;
@@ -615,14 +617,14 @@ ExitCode inspect_stats(const InspectOptions& options) {
             everywhere[row.state] += row.count;
         }
         if (options.output == Output::json) {
-            json::Array list;
+            js::Array list;
             for (const auto& [lane, totals] : lanes) {
-                list.emplace_back(json::Object{
+                list.emplace_back(js::Object{
                     {"lane_id", lane}, {"states", totals_json(totals)}, {"total", sum(totals)}});
             }
-            print_json(json::Object{{"lanes", std::move(list)},
-                                    {"states", totals_json(everywhere)},
-                                    {"total", sum(everywhere)}});
+            print_json(js::Object{{"lanes", std::move(list)},
+                                  {"states", totals_json(everywhere)},
+                                  {"total", sum(everywhere)}});
             return {};
         }
         std::vector<Column> columns{{"lane", Align::left, Give::shrink}};

@@ -6,9 +6,9 @@ namespace ff::cli {
 
 namespace {
 
-using json::Array;
-using json::Object;
-using json::Value;
+using js::Array;
+using js::Object;
+using js::Value;
 
 Value word(auto value) { return to_string(value); }
 
@@ -80,7 +80,7 @@ Value policy_json(const std::optional<std::string>& policy) {
     if (!policy) {
         return {};
     }
-    auto parsed = json::parse(*policy);
+    auto parsed = js::parse(*policy);
     return parsed ? std::move(*parsed) : Value(*policy);
 }
 

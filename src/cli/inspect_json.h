@@ -8,29 +8,29 @@
 
 #include <ff/contracts.h>
 
-#include "base/json.h"
+#include <ff/json.h>
 
 namespace ff::cli {
 
-json::Value as_json(const ExecutionInfo& info);
-json::Value as_json(const ExecutionSnapshot& snapshot);
-json::Value as_json(const AttemptInfo& attempt);
-json::Value as_json(const HistoryEntry& entry);
+js::Value as_json(const ExecutionInfo& info);
+js::Value as_json(const ExecutionSnapshot& snapshot);
+js::Value as_json(const AttemptInfo& attempt);
+js::Value as_json(const HistoryEntry& entry);
 /// With the failure of the execution, if it has one.
-json::Value as_json(const Explanation& why, const ExecutionSnapshot& snapshot);
-json::Value as_json(const LaneInfo& lane);
-json::Value as_json(const WorkerInfo& worker);
-json::Value as_json(const ExpiredLease& lease);
+js::Value as_json(const Explanation& why, const ExecutionSnapshot& snapshot);
+js::Value as_json(const LaneInfo& lane);
+js::Value as_json(const WorkerInfo& worker);
+js::Value as_json(const ExpiredLease& lease);
 
 /// `{"items":[…],"next_cursor":…}`.
 template <class T>
-json::Value page_as_json(const std::vector<T>& items, const std::optional<std::string>& cursor) {
-    json::Array list;
+js::Value page_as_json(const std::vector<T>& items, const std::optional<std::string>& cursor) {
+    js::Array list;
     for (const T& item : items) {
         list.push_back(as_json(item));
     }
-    return json::Object{{"items", std::move(list)},
-                        {"next_cursor", cursor ? json::Value(*cursor) : json::Value()}};
+    return js::Object{{"items", std::move(list)},
+                      {"next_cursor", cursor ? js::Value(*cursor) : js::Value()}};
 }
 
 }  // namespace ff::cli

@@ -38,7 +38,7 @@ template <class Body>
 Check checked(const char* name, Body body) {
     constexpr std::string_view no_permission = "42501";
     Check check{name};
-    if (Result<void> done = body(check); !done) {
+    if (expected<void> done = body(check); !done) {
         if (store::sqlstate_of(done.error()) == no_permission) {
             warn(check, "could not be checked: " + done.error().detail);
             return check;
@@ -50,7 +50,7 @@ Check checked(const char* name, Body body) {
 }
 
 /// The first column of an answer, one text a row.
-Result<std::vector<std::string>> column(PgConnection& db, const std::string& text) {
+expected<std::vector<std::string>> column(PgConnection& db, const std::string& text) {
     db.queue(text);
     FF_TRY(auto answers, db.run_queued());
     std::vector<std::string> out;
@@ -60,7 +60,7 @@ Result<std::vector<std::string>> column(PgConnection& db, const std::string& tex
     return out;
 }
 
-Result<std::int64_t> number(PgConnection& db, const std::string& text) {
+expected<std::int64_t> number(PgConnection& db, const std::string& text) {
     FF_TRY(const std::string value, db.scalar(text));
     return value.empty() ? 0 : std::stoll(value);
 }
@@ -78,7 +78,7 @@ Check check_library(const PgServer& server, const std::string& where) {
 }
 
 Check check_database(PgConnection& db, const PgServer& server) {
-    return checked("database", [&](Check& check) -> Result<void> {
+    return checked("database", [&](Check& check) -> expected<void> {
         FF_TRY(const auto bytes, number(db, "SELECT pg_database_size(current_database())"));
         check.detail = fmt::format("encoding {}, {}", server.encoding,
                                    bytes_text(static_cast<std::uint64_t>(bytes)));
@@ -90,7 +90,7 @@ Check check_database(PgConnection& db, const PgServer& server) {
 }
 
 Check check_connections(PgConnection& db) {
-    return checked("connections", [&](Check& check) -> Result<void> {
+    return checked("connections", [&](Check& check) -> expected<void> {
         FF_TRY(const auto used, number(db, "SELECT SUM(numbackends) FROM pg_stat_database"));
         FF_TRY(const auto engines,
                number(db,
@@ -114,7 +114,7 @@ Check check_connections(PgConnection& db) {
 }
 
 Check check_durability(PgConnection& db) {
-    return checked("durability", [&](Check& check) -> Result<void> {
+    return checked("durability", [&](Check& check) -> expected<void> {
         FF_TRY(const std::string commits, db.scalar("SHOW synchronous_commit"));
         FF_TRY(const std::string fsync, db.scalar("SHOW fsync"));
         FF_TRY(const std::string pages, db.scalar("SHOW full_page_writes"));
@@ -136,7 +136,7 @@ Check check_durability(PgConnection& db) {
 }
 
 Check check_notify(PgConnection& db, const std::string& url) {
-    return checked("notify", [&](Check& check) -> Result<void> {
+    return checked("notify", [&](Check& check) -> expected<void> {
         using Clock = std::chrono::steady_clock;
         FF_TRY(const auto listener, PgConnection::open(url));
         FF_TRY_VOID(listener->execute("LISTEN ff_doctor"));
@@ -160,7 +160,7 @@ Check check_notify(PgConnection& db, const std::string& url) {
 
 /// What keeps dead rows from being cleared away.
 Check check_upkeep(PgConnection& db) {
-    return checked("upkeep", [&](Check& check) -> Result<void> {
+    return checked("upkeep", [&](Check& check) -> expected<void> {
         FF_TRY(const std::string vacuums, db.scalar("SELECT current_setting('autovacuum') || ' ' ||"
                                                     " current_setting('track_counts')"));
         if (vacuums != "on on") {
@@ -204,7 +204,7 @@ Check check_upkeep(PgConnection& db) {
 using Objects = std::map<std::pair<std::string, std::string>, std::string>;
 
 /// Tables with their columns, indexes, views and sequences of a namespace, by kind and name.
-Result<Objects> objects_of(PgConnection& db, const std::string& space) {
+expected<Objects> objects_of(PgConnection& db, const std::string& space) {
     db.queue(
         "WITH mine AS (SELECT oid, relname, relkind FROM pg_class WHERE relnamespace = (" + space +
         ") AND relname LIKE 'ff\\_%')"
@@ -233,9 +233,9 @@ Result<Objects> objects_of(PgConnection& db, const std::string& space) {
 }
 
 /// What the migrations make, seen in temporary tables that nobody else sees and that go at once.
-Result<Objects> model_objects(PgConnection& db) {
+expected<Objects> model_objects(PgConnection& db) {
     FF_TRY_VOID(db.execute("BEGIN; SET LOCAL search_path = pg_temp"));
-    const auto make = [&]() -> Result<Objects> {
+    const auto make = [&]() -> expected<Objects> {
         store::PgInside inside(db);
         FF_TRY_VOID(store::migrate(inside));
         return objects_of(db, "SELECT pg_my_temp_schema()");
@@ -271,7 +271,7 @@ void compare_objects(const Objects& expected, const Objects& actual, Check& chec
 }
 
 Check check_schema_of(PgConnection& db, const PgServer& server) {
-    return checked("schema", [&](Check& check) -> Result<void> {
+    return checked("schema", [&](Check& check) -> expected<void> {
         FF_TRY(const int version, store::schema_version(db));
         if (version == 0) {
             check.detail = "not a FlowFabric store";
@@ -307,7 +307,7 @@ Check check_schema_of(PgConnection& db, const PgServer& server) {
 }
 
 Check check_partition_counts(PgConnection& db) {
-    return checked("partitions", [&](Check& check) -> Result<void> {
+    return checked("partitions", [&](Check& check) -> expected<void> {
         FF_TRY(const auto families, number(db, "SELECT COUNT(*) FROM ff_partition_config"));
         FF_TRY(const PartitionCounts counts, store::stored_partitions(db));
         check.detail =
@@ -328,7 +328,7 @@ Check check_partition_counts(PgConnection& db) {
 
 /// Numbers that the database gives out are above those in use.
 Check check_numbers(PgConnection& db) {
-    return checked("numbers", [&](Check& check) -> Result<void> {
+    return checked("numbers", [&](Check& check) -> expected<void> {
         FF_TRY(const std::string counter,
                db.scalar("SELECT value FROM ff_meta WHERE name = 'event_high'"));
         FF_TRY(const auto highest, number(db, store::sql::highest_event));
@@ -364,7 +364,7 @@ std::string nulls_for(const std::string& text) {
 }
 
 /// A scan of a whole table is what the planner does only when no index serves.
-Result<void> explain_hot_queries(PgConnection& db, Check& check) {
+expected<void> explain_hot_queries(PgConnection& db, Check& check) {
     FF_TRY_VOID(
         db.execute("SET LOCAL plan_cache_mode = force_generic_plan;"
                    "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off;"
@@ -383,7 +383,7 @@ Result<void> explain_hot_queries(PgConnection& db, Check& check) {
 }
 
 Check check_indexes(PgConnection& db) {
-    return checked("indexes", [&](Check& check) -> Result<void> {
+    return checked("indexes", [&](Check& check) -> expected<void> {
         FF_TRY_VOID(db.execute("BEGIN"));
         auto explained = explain_hot_queries(db, check);
         FF_TRY_VOID(db.execute("ROLLBACK"));
@@ -397,7 +397,7 @@ Check check_indexes(PgConnection& db) {
 
 // ------------------------------------------------------------------------------------------ rows
 
-Result<std::vector<Check>> check_all_rows(const std::string& url, const CheckProgress& progress) {
+expected<std::vector<Check>> check_all_rows(const std::string& url, const CheckProgress& progress) {
     FF_TRY(const auto look, PostgresLook::open(url));
     FF_TRY_VOID(look->begin_view());
     auto checks = check_rows(*look, progress);
@@ -407,7 +407,7 @@ Result<std::vector<Check>> check_all_rows(const std::string& url, const CheckPro
 
 }  // namespace
 
-Result<std::vector<Check>> check_postgres(const std::string& url, const CheckOptions& options) {
+expected<std::vector<Check>> check_postgres(const std::string& url, const CheckOptions& options) {
     FF_TRY(const auto db, PgConnection::open(url));
     FF_TRY(const PgServer server, store::server_of(*db));
     std::vector<Check> checks;

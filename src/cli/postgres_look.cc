@@ -31,7 +31,7 @@ PgArray integers(const Range& values) {
     return out;
 }
 
-Result<std::vector<Eid>> take_eids(PgStatement& s) {
+expected<std::vector<Eid>> take_eids(PgStatement& s) {
     std::vector<Eid> out;
     for (;;) {
         FF_TRY(const bool found, s.step());
@@ -54,7 +54,7 @@ PostgresLook::PostgresLook(std::unique_ptr<store::PgConnection> connection)
     info_.location = db_->where();
 }
 
-Result<std::unique_ptr<PostgresLook>> PostgresLook::open(const std::string& url) {
+expected<std::unique_ptr<PostgresLook>> PostgresLook::open(const std::string& url) {
     FF_TRY(auto connection, store::PgConnection::open(url));
     FF_TRY(const store::PgServer server, store::server_of(*connection));
     FF_TRY_VOID(store::check_server(server, connection->where(), store::PgUse::read));
@@ -68,41 +68,41 @@ Result<std::unique_ptr<PostgresLook>> PostgresLook::open(const std::string& url)
     return opened;
 }
 
-Result<std::vector<StateCount>> PostgresLook::counts() {
+expected<std::vector<StateCount>> PostgresLook::counts() {
     return take_counts(statements_.get(count_states_text));
 }
 
-Result<void> PostgresLook::read(const std::function<Result<void>(store::Reader&)>& body) {
+expected<void> PostgresLook::read(const std::function<expected<void>(store::Reader&)>& body) {
     if (in_view_) {
         return body(reader_);
     }
     FF_TRY_VOID(begin_view());
-    Result<void> outcome = body(reader_);
+    expected<void> outcome = body(reader_);
     if (auto ended = end_view(); !ended && outcome) {
         outcome = std::move(ended);
     }
     return outcome;
 }
 
-Result<void> PostgresLook::begin_view() {
+expected<void> PostgresLook::begin_view() {
     FF_TRY_VOID(db_->execute(begin_reading));
     in_view_ = true;
     return db_->execute(by_key);
 }
 
-Result<void> PostgresLook::end_view() {
+expected<void> PostgresLook::end_view() {
     in_view_ = false;
     return db_->execute("ROLLBACK");
 }
 
 // ---------------------------------------------------------------------------------------- rows
 
-Result<std::uint64_t> PostgresLook::count_executions() {
+expected<std::uint64_t> PostgresLook::count_executions() {
     FF_TRY(const std::string total, db_->scalar("SELECT COUNT(*) FROM ff_exec_core"));
     return std::stoull(total);
 }
 
-Result<std::vector<Eid>> PostgresLook::eids_after(Eid after, std::size_t limit) {
+expected<std::vector<Eid>> PostgresLook::eids_after(Eid after, std::size_t limit) {
     PgStatement& s = statements_.get(store::sql::executions_after);
     s.integer(after);
     s.integer(static_cast<std::int64_t>(limit));
@@ -110,7 +110,7 @@ Result<std::vector<Eid>> PostgresLook::eids_after(Eid after, std::size_t limit) 
 }
 
 template <class Row, class Take>
-Result<void> PostgresLook::rows_of(std::span<const Eid> eids, Take take) {
+expected<void> PostgresLook::rows_of(std::span<const Eid> eids, Take take) {
     PgParams params;
     params.array(integers(eids));
     db_->queue(store::sql::select_where<Row>("eid = ANY($1) ORDER BY " + store::key_list<Row>()),
@@ -122,25 +122,25 @@ Result<void> PostgresLook::rows_of(std::span<const Eid> eids, Take take) {
         store::take_columns(rows, row);
         const Eid eid = row.eid;
         if (auto reads = rows.check()) {
-            take(eid, Result<Row>(std::move(row)));
+            take(eid, expected<Row>(std::move(row)));
         } else {
-            take(eid, Result<Row>(std::unexpected(std::move(reads).error())));
+            take(eid, expected<Row>(std::unexpected(std::move(reads).error())));
         }
     }
     return {};
 }
 
-Result<RowSource::Found<core::Execution>> PostgresLook::executions(std::span<const Eid> eids) {
+expected<RowSource::Found<core::Execution>> PostgresLook::executions(std::span<const Eid> eids) {
     Found<core::Execution> out;
     FF_TRY_VOID(rows_of<core::Execution>(
-        eids, [&](Eid eid, Result<core::Execution> row) { out.emplace(eid, std::move(row)); }));
+        eids, [&](Eid eid, expected<core::Execution> row) { out.emplace(eid, std::move(row)); }));
     return out;
 }
 
-Result<RowSource::Found<std::vector<core::Attempt>>> PostgresLook::attempts(
+expected<RowSource::Found<std::vector<core::Attempt>>> PostgresLook::attempts(
     std::span<const Eid> eids) {
     Found<std::vector<core::Attempt>> out;
-    FF_TRY_VOID(rows_of<core::Attempt>(eids, [&](Eid eid, Result<core::Attempt> row) {
+    FF_TRY_VOID(rows_of<core::Attempt>(eids, [&](Eid eid, expected<core::Attempt> row) {
         auto& all = out.try_emplace(eid).first->second;
         if (!row) {
             all = std::unexpected(std::move(row).error());
@@ -151,16 +151,16 @@ Result<RowSource::Found<std::vector<core::Attempt>>> PostgresLook::attempts(
     return out;
 }
 
-Result<RowSource::Found<core::ExecutionInput>> PostgresLook::inputs(std::span<const Eid> eids) {
+expected<RowSource::Found<core::ExecutionInput>> PostgresLook::inputs(std::span<const Eid> eids) {
     Found<core::ExecutionInput> out;
-    FF_TRY_VOID(rows_of<core::ExecutionInput>(eids, [&](Eid eid, Result<core::ExecutionInput> row) {
-        out.emplace(eid, std::move(row));
-    }));
+    FF_TRY_VOID(rows_of<core::ExecutionInput>(
+        eids,
+        [&](Eid eid, expected<core::ExecutionInput> row) { out.emplace(eid, std::move(row)); }));
     return out;
 }
 
-Result<std::vector<std::size_t>> PostgresLook::missing(const SideTable& table,
-                                                       std::span<const SideKey> keys) {
+expected<std::vector<std::size_t>> PostgresLook::missing(const SideTable& table,
+                                                         std::span<const SideKey> keys) {
     std::string arrays;
     std::string names;
     std::string matches;
@@ -200,7 +200,7 @@ Result<std::vector<std::size_t>> PostgresLook::missing(const SideTable& table,
     return out;
 }
 
-Result<std::vector<Eid>> PostgresLook::orphans(const std::string& table) {
+expected<std::vector<Eid>> PostgresLook::orphans(const std::string& table) {
     FF_TRY_VOID(db_->execute(by_table));
     auto found = take_eids(statements_.get(orphans_text(table)));
     FF_TRY_VOID(db_->execute(by_key));

@@ -11,32 +11,32 @@ namespace ff::cli {
 
 class PostgresLook final : public ReadOnlyStore, private RowSource {
   public:
-    static Result<std::unique_ptr<PostgresLook>> open(const std::string& url);
+    static expected<std::unique_ptr<PostgresLook>> open(const std::string& url);
 
-    Result<std::vector<StateCount>> counts() override;
+    expected<std::vector<StateCount>> counts() override;
     RowSource& rows() override { return *this; }
     std::string words_of(const Error& error) override { return error.detail; }
-    Result<void> read(const std::function<Result<void>(store::Reader&)>& body) override;
+    expected<void> read(const std::function<expected<void>(store::Reader&)>& body) override;
 
     /// From here on everything is of one moment, until end_view().
-    Result<void> begin_view();
-    Result<void> end_view();
+    expected<void> begin_view();
+    expected<void> end_view();
 
   private:
     explicit PostgresLook(std::unique_ptr<store::PgConnection> connection);
 
-    Result<std::uint64_t> count_executions() override;
-    Result<std::vector<Eid>> eids_after(Eid after, std::size_t limit) override;
-    Result<Found<core::Execution>> executions(std::span<const Eid> eids) override;
-    Result<Found<std::vector<core::Attempt>>> attempts(std::span<const Eid> eids) override;
-    Result<Found<core::ExecutionInput>> inputs(std::span<const Eid> eids) override;
-    Result<std::vector<std::size_t>> missing(const SideTable& table,
-                                             std::span<const SideKey> keys) override;
-    Result<std::vector<Eid>> orphans(const std::string& table) override;
+    expected<std::uint64_t> count_executions() override;
+    expected<std::vector<Eid>> eids_after(Eid after, std::size_t limit) override;
+    expected<Found<core::Execution>> executions(std::span<const Eid> eids) override;
+    expected<Found<std::vector<core::Attempt>>> attempts(std::span<const Eid> eids) override;
+    expected<Found<core::ExecutionInput>> inputs(std::span<const Eid> eids) override;
+    expected<std::vector<std::size_t>> missing(const SideTable& table,
+                                               std::span<const SideKey> keys) override;
+    expected<std::vector<Eid>> orphans(const std::string& table) override;
 
     /// Calls `take(eid, row)` for each row of the table that belongs to one of these.
     template <class Row, class Take>
-    Result<void> rows_of(std::span<const Eid> eids, Take take);
+    expected<void> rows_of(std::span<const Eid> eids, Take take);
 
     std::unique_ptr<store::PgConnection> db_;
     store::PostgresReader reader_;

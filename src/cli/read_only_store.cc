@@ -17,7 +17,7 @@ std::unexpected<Error> refuse() {
 
 }  // namespace
 
-Result<std::unique_ptr<ReadOnlyStore>> ReadOnlyStore::open(const std::string& text) {
+expected<std::unique_ptr<ReadOnlyStore>> ReadOnlyStore::open(const std::string& text) {
     FF_TRY(const store::Location location, store::parse_location(text));
     std::unique_ptr<ReadOnlyStore> opened;
     if (location.form == store::Location::Form::postgres) {
@@ -34,7 +34,7 @@ const std::string count_states_text =
     " JOIN ff_route r ON r.route = e.route"
     " GROUP BY r.lane_id, e.public_state ORDER BY r.lane_id, e.public_state";
 
-Result<StateCount> state_count(std::string lane, std::int64_t state, std::int64_t count) {
+expected<StateCount> state_count(std::string lane, std::int64_t state, std::int64_t count) {
     if (state < 0 || state >= static_cast<std::int64_t>(enum_count<PublicState>)) {
         return ff::fail(ErrorCode::corruption,
                         fmt::format("lane {} holds an execution of unknown state {}; see "
@@ -60,39 +60,40 @@ std::int64_t ReadOnlyStore::next_eid(TimestampMs) {
 std::int64_t ReadOnlyStore::next_route_id() {
     FF_CHECK(false, "a read-only store numbers no rows");
 }
-Result<void> ReadOnlyStore::begin() { return refuse(); }
-Result<void> ReadOnlyStore::load(const core::ReadSet&, core::Snapshot&) { return refuse(); }
-Result<void> ReadOnlyStore::load(std::span<const core::Eid>, core::InputNeed, bool,
-                                 core::Snapshot&) {
+expected<void> ReadOnlyStore::begin() { return refuse(); }
+expected<void> ReadOnlyStore::load(const core::ReadSet&, core::Snapshot&) { return refuse(); }
+expected<void> ReadOnlyStore::load(std::span<const core::Eid>, core::InputNeed, bool,
+                                   core::Snapshot&) {
     return refuse();
 }
-Result<std::vector<core::ReadyKey>> ReadOnlyStore::scan_ready(core::RouteId,
-                                                              const std::optional<core::ReadyKey>&,
-                                                              std::size_t) {
+expected<std::vector<core::ReadyKey>> ReadOnlyStore::scan_ready(
+    core::RouteId, const std::optional<core::ReadyKey>&, std::size_t) {
     return refuse();
 }
-Result<std::vector<core::TimerKey>> ReadOnlyStore::scan_due(TimestampMs, std::size_t) {
+expected<std::vector<core::TimerKey>> ReadOnlyStore::scan_due(TimestampMs, std::size_t) {
     return refuse();
 }
-Result<std::optional<TimestampMs>> ReadOnlyStore::next_due(TimestampMs) { return refuse(); }
-Result<std::vector<core::Eid>> ReadOnlyStore::scan_bucket(core::Bucket, core::Eid, std::size_t) {
+expected<std::optional<TimestampMs>> ReadOnlyStore::next_due(TimestampMs) { return refuse(); }
+expected<std::vector<core::Eid>> ReadOnlyStore::scan_bucket(core::Bucket, core::Eid, std::size_t) {
     return refuse();
 }
-Result<std::vector<core::Eid>> ReadOnlyStore::scan_all(core::Eid, std::size_t) { return refuse(); }
-Result<std::vector<core::WorkerKey>> ReadOnlyStore::scan_dead_workers(TimestampMs, std::size_t) {
+expected<std::vector<core::Eid>> ReadOnlyStore::scan_all(core::Eid, std::size_t) {
     return refuse();
 }
-Result<std::vector<core::WorkerRow>> ReadOnlyStore::workers_of(const std::string&,
-                                                               const std::string&, TimestampMs) {
+expected<std::vector<core::WorkerKey>> ReadOnlyStore::scan_dead_workers(TimestampMs, std::size_t) {
     return refuse();
 }
-Result<std::uint64_t> ReadOnlyStore::sweep_grants(TimestampMs, std::size_t) { return refuse(); }
-Result<std::uint64_t> ReadOnlyStore::sweep_idempotency(TimestampMs, std::size_t) {
+expected<std::vector<core::WorkerRow>> ReadOnlyStore::workers_of(const std::string&,
+                                                                 const std::string&, TimestampMs) {
     return refuse();
 }
-Result<std::uint64_t> ReadOnlyStore::trim_events(TimestampMs, std::size_t) { return refuse(); }
-Result<void> ReadOnlyStore::commit(core::Snapshot&, TimestampMs, DurationMs) { return refuse(); }
-Result<void> ReadOnlyStore::commit_upkeep() { return refuse(); }
-Result<void> ReadOnlyStore::make_durable() { return refuse(); }
+expected<std::uint64_t> ReadOnlyStore::sweep_grants(TimestampMs, std::size_t) { return refuse(); }
+expected<std::uint64_t> ReadOnlyStore::sweep_idempotency(TimestampMs, std::size_t) {
+    return refuse();
+}
+expected<std::uint64_t> ReadOnlyStore::trim_events(TimestampMs, std::size_t) { return refuse(); }
+expected<void> ReadOnlyStore::commit(core::Snapshot&, TimestampMs, DurationMs) { return refuse(); }
+expected<void> ReadOnlyStore::commit_upkeep() { return refuse(); }
+expected<void> ReadOnlyStore::make_durable() { return refuse(); }
 
 }  // namespace ff::cli

@@ -27,10 +27,10 @@ class ReadOnlyStore : public store::Store {
   public:
     /// `text` as for Engine::open. Refuses a schema this program does not know exactly:
     /// `schema_too_new`, or `store_open_failed` for an older one.
-    static Result<std::unique_ptr<ReadOnlyStore>> open(const std::string& text);
+    static expected<std::unique_ptr<ReadOnlyStore>> open(const std::string& text);
 
     /// Visits every execution.
-    virtual Result<std::vector<StateCount>> counts() = 0;
+    virtual expected<std::vector<StateCount>> counts() = 0;
     virtual RowSource& rows() = 0;
     /// What the database says of a fault that it just gave.
     virtual std::string words_of(const Error& error) = 0;
@@ -41,30 +41,31 @@ class ReadOnlyStore : public store::Store {
 
     std::int64_t next_eid(TimestampMs now) override;
     std::int64_t next_route_id() override;
-    Result<void> begin() override;
-    Result<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override;
-    Result<void> load(std::span<const core::Eid> eids, core::InputNeed input, bool attempt,
-                      core::Snapshot& snapshot) override;
-    Result<std::vector<core::ReadyKey>> scan_ready(core::RouteId route,
-                                                   const std::optional<core::ReadyKey>& after,
-                                                   std::size_t limit) override;
-    Result<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
-    Result<std::optional<TimestampMs>> next_due(TimestampMs after) override;
-    Result<std::vector<core::Eid>> scan_bucket(core::Bucket bucket, core::Eid after,
-                                               std::size_t limit) override;
-    Result<std::vector<core::Eid>> scan_all(core::Eid after, std::size_t limit) override;
-    Result<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
-                                                           std::size_t limit) override;
-    Result<std::vector<core::WorkerRow>> workers_of(const std::string& ns, const std::string& lane,
-                                                    TimestampMs now) override;
-    Result<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
-    Result<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
-    Result<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
-    Result<void> commit(core::Snapshot& snapshot, TimestampMs now,
-                        DurationMs retention_default_ms) override;
+    expected<void> begin() override;
+    expected<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override;
+    expected<void> load(std::span<const core::Eid> eids, core::InputNeed input, bool attempt,
+                        core::Snapshot& snapshot) override;
+    expected<std::vector<core::ReadyKey>> scan_ready(core::RouteId route,
+                                                     const std::optional<core::ReadyKey>& after,
+                                                     std::size_t limit) override;
+    expected<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
+    expected<std::optional<TimestampMs>> next_due(TimestampMs after) override;
+    expected<std::vector<core::Eid>> scan_bucket(core::Bucket bucket, core::Eid after,
+                                                 std::size_t limit) override;
+    expected<std::vector<core::Eid>> scan_all(core::Eid after, std::size_t limit) override;
+    expected<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
+                                                             std::size_t limit) override;
+    expected<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
+                                                      const std::string& lane,
+                                                      TimestampMs now) override;
+    expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
+    expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
+    expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
+    expected<void> commit(core::Snapshot& snapshot, TimestampMs now,
+                          DurationMs retention_default_ms) override;
     void rollback() override {}
-    Result<void> commit_upkeep() override;
-    Result<void> make_durable() override;
+    expected<void> commit_upkeep() override;
+    expected<void> make_durable() override;
     void maintain() override {}
 
   protected:
@@ -76,10 +77,10 @@ class ReadOnlyStore : public store::Store {
 
 /// The text of counts(), and the rows of its answer.
 extern const std::string count_states_text;
-Result<StateCount> state_count(std::string lane, std::int64_t state, std::int64_t count);
+expected<StateCount> state_count(std::string lane, std::int64_t state, std::int64_t count);
 
 template <class Statement>
-Result<std::vector<StateCount>> take_counts(Statement& statement) {
+expected<std::vector<StateCount>> take_counts(Statement& statement) {
     std::vector<StateCount> out;
     for (;;) {
         FF_TRY(const bool found, statement.step());

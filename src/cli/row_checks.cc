@@ -40,7 +40,7 @@ class Wanted {
         faults_.push_back(std::move(fault));
     }
     /// Asks for all that was added and begins anew.
-    Result<void> look(RowSource& rows) {
+    expected<void> look(RowSource& rows) {
         if (!keys_.empty()) {
             FF_TRY(const auto missing, rows.missing(table_, keys_));
             for (const std::size_t place : missing) {
@@ -85,7 +85,7 @@ class RowScan {
     }
 
     /// A scan that cannot go on is itself a finding.
-    static void guard(Check& check, const Result<void>& outcome) {
+    static void guard(Check& check, const expected<void>& outcome) {
         if (!outcome) {
             check.add("the scan stopped: " + outcome.error().message());
         }
@@ -113,17 +113,17 @@ class RowScan {
 
     // ------------------------------------------------------------------------------ executions
 
-    Result<void> scan_executions() {
-        FF_TRY(const std::uint64_t expected, rows_.count_executions());
+    expected<void> scan_executions() {
+        FF_TRY(const std::uint64_t total, rows_.count_executions());
         Eid after = std::numeric_limits<Eid>::min();
         for (;;) {
             std::vector<Eid> page;
-            FF_TRY_VOID(store_.read([&](Reader& reader) -> Result<void> {
+            FF_TRY_VOID(store_.read([&](Reader& reader) -> expected<void> {
                 FF_TRY(page, rows_.eids_after(after, page_rows));
                 return check_page(reader, page);
             }));
             executions_ += page.size();
-            progress_("executions", executions_, expected);
+            progress_("executions", executions_, total);
             if (page.size() < page_rows) {
                 return {};
             }
@@ -131,7 +131,7 @@ class RowScan {
         }
     }
 
-    Result<void> check_page(Reader& reader, const std::vector<Eid>& page) {
+    expected<void> check_page(Reader& reader, const std::vector<Eid>& page) {
         FF_TRY(const auto executions, rows_.executions(page));
         FF_TRY(const auto attempts, rows_.attempts(page));
         FF_TRY(const auto inputs, rows_.inputs(page));
@@ -152,7 +152,7 @@ class RowScan {
 
     /// A row that does not read is a finding.
     template <class T>
-    bool reads(Eid eid, const char* what, const Result<T>& row) {
+    bool reads(Eid eid, const char* what, const expected<T>& row) {
         if (!row) {
             readable_.add(
                 fmt::format("execution number {}: {}: {}", eid, what, row.error().detail));
@@ -173,8 +173,8 @@ class RowScan {
         }
     }
 
-    Result<void> check_references(Reader& reader, const Execution& e,
-                                  const RowSource::Found<core::ExecutionInput>& inputs) {
+    expected<void> check_references(Reader& reader, const Execution& e,
+                                    const RowSource::Found<core::ExecutionInput>& inputs) {
         if (!routes_.contains(e.route)) {
             FF_TRY_VOID(load_routes(reader));
         }
@@ -206,7 +206,7 @@ class RowScan {
         return {};
     }
 
-    Result<void> load_routes(Reader& reader) {
+    expected<void> load_routes(Reader& reader) {
         FF_TRY(const auto routes, reader.routes());
         for (const core::Route& route : routes) {
             if (routes_.insert(route.id).second) {
@@ -260,11 +260,11 @@ class RowScan {
     /// Pages through a side table. `eid_of` gives the execution of a row, `agrees` whether the
     /// execution should have it, `name` what it is.
     template <class Key, class Next, class EidOf, class Agrees, class Name>
-    Result<void> scan_side(const char* what, Key after, std::uint64_t& rows, Check& check,
-                           Next next, EidOf eid_of, Agrees agrees, Name name) {
+    expected<void> scan_side(const char* what, Key after, std::uint64_t& rows, Check& check,
+                             Next next, EidOf eid_of, Agrees agrees, Name name) {
         for (;;) {
             std::size_t found = 0;
-            FF_TRY_VOID(store_.read([&](Reader& reader) -> Result<void> {
+            FF_TRY_VOID(store_.read([&](Reader& reader) -> expected<void> {
                 FF_TRY(const auto page, next(reader, after));
                 std::vector<Eid> eids;
                 for (const Key& key : page) {
@@ -296,7 +296,7 @@ class RowScan {
         }
     }
 
-    Result<void> scan_ready() {
+    expected<void> scan_ready() {
         const ReadyKey first{std::numeric_limits<core::RouteId>::min(), 0, 0};
         return scan_side(
             "ready rows", first, ready_rows_, ready_,
@@ -308,7 +308,7 @@ class RowScan {
             [](const ReadyKey&) { return "a ready row"; });
     }
 
-    Result<void> scan_timers() {
+    expected<void> scan_timers() {
         const TimerKey first{core::TimerKind{}, std::numeric_limits<TimestampMs>::min(), 0};
         return scan_side(
             "timers", first, timer_rows_, timers_,
@@ -322,7 +322,7 @@ class RowScan {
             });
     }
 
-    Result<void> scan_listed() {
+    expected<void> scan_listed() {
         using Listed = std::pair<Bucket, Eid>;
         const Listed first{Bucket::none, std::numeric_limits<Eid>::min()};
         return scan_side(
@@ -337,7 +337,7 @@ class RowScan {
             });
     }
 
-    Result<void> scan_orphans() {
+    expected<void> scan_orphans() {
         for (const char* table : {"ff_exec_input", "ff_attempt", "ff_exec_tag", "ff_claim_grant"}) {
             progress_(table, 0, 0);
             FF_TRY(const auto found, rows_.orphans(table));

@@ -30,20 +30,20 @@ class RowSource {
     using Eid = core::Eid;
     /// What was asked for and is there. A row that does not read is `corruption`.
     template <class T>
-    using Found = std::map<Eid, Result<T>>;
+    using Found = std::map<Eid, expected<T>>;
 
     virtual ~RowSource() = default;
-    virtual Result<std::uint64_t> count_executions() = 0;
-    virtual Result<std::vector<Eid>> eids_after(Eid after, std::size_t limit) = 0;
-    virtual Result<Found<core::Execution>> executions(std::span<const Eid> eids) = 0;
+    virtual expected<std::uint64_t> count_executions() = 0;
+    virtual expected<std::vector<Eid>> eids_after(Eid after, std::size_t limit) = 0;
+    virtual expected<Found<core::Execution>> executions(std::span<const Eid> eids) = 0;
     /// Without an entry: it has none.
-    virtual Result<Found<std::vector<core::Attempt>>> attempts(std::span<const Eid> eids) = 0;
-    virtual Result<Found<core::ExecutionInput>> inputs(std::span<const Eid> eids) = 0;
+    virtual expected<Found<std::vector<core::Attempt>>> attempts(std::span<const Eid> eids) = 0;
+    virtual expected<Found<core::ExecutionInput>> inputs(std::span<const Eid> eids) = 0;
     /// The places of those keys that the table does not have, ascending.
-    virtual Result<std::vector<std::size_t>> missing(const SideTable& table,
-                                                     std::span<const SideKey> keys) = 0;
+    virtual expected<std::vector<std::size_t>> missing(const SideTable& table,
+                                                       std::span<const SideKey> keys) = 0;
     /// Executions of which a table has rows, and which do not exist; at most a thousand.
-    virtual Result<std::vector<Eid>> orphans(const std::string& table) = 0;
+    virtual expected<std::vector<Eid>> orphans(const std::string& table) = 0;
 };
 
 /// What orphans() asks.

@@ -15,7 +15,7 @@ namespace {
 /// Adds what a read gave, if anything. A row that does not read is an answer, any other fault ends
 /// it.
 template <class T>
-Result<void> add_found(RowSource::Found<T>& out, Eid eid, Result<std::optional<T>> row) {
+expected<void> add_found(RowSource::Found<T>& out, Eid eid, expected<std::optional<T>> row) {
     if (!row && row.error().code != ErrorCode::corruption) {
         return std::unexpected(std::move(row).error());
     }
@@ -27,7 +27,7 @@ Result<void> add_found(RowSource::Found<T>& out, Eid eid, Result<std::optional<T
     return {};
 }
 
-Result<std::vector<Eid>> take_eids(Statement& s) {
+expected<std::vector<Eid>> take_eids(Statement& s) {
     std::vector<Eid> out;
     for (;;) {
         FF_TRY(const bool found, s.step());
@@ -50,7 +50,7 @@ SqliteLook::SqliteLook(store::StoreFile file)
     info_.location = file_.path;
 }
 
-Result<std::unique_ptr<SqliteLook>> SqliteLook::open(store::StoreFile file) {
+expected<std::unique_ptr<SqliteLook>> SqliteLook::open(store::StoreFile file) {
     FF_TRY_VOID(store::check_known_schema(file));
     std::unique_ptr<SqliteLook> opened(new SqliteLook(std::move(file)));
     FF_TRY(opened->info_.partitions, store::stored_partitions(opened->db()));
@@ -59,14 +59,14 @@ Result<std::unique_ptr<SqliteLook>> SqliteLook::open(store::StoreFile file) {
 
 std::string SqliteLook::words_of(const Error& error) { return store::fault_text(error, db()); }
 
-Result<std::vector<StateCount>> SqliteLook::counts() {
+expected<std::vector<StateCount>> SqliteLook::counts() {
     FF_TRY(Statement statement, db().prepare(count_states_text));
     return take_counts(statement);
 }
 
-Result<void> SqliteLook::read(const std::function<Result<void>(store::Reader&)>& body) {
+expected<void> SqliteLook::read(const std::function<expected<void>(store::Reader&)>& body) {
     FF_TRY_VOID(db().execute("BEGIN"));
-    Result<void> outcome = body(reader_);
+    expected<void> outcome = body(reader_);
     // Nothing was written: how the view ends makes no difference.
     if (auto ended = db().execute("ROLLBACK"); !ended && outcome) {
         outcome = std::move(ended);
@@ -76,19 +76,19 @@ Result<void> SqliteLook::read(const std::function<Result<void>(store::Reader&)>&
 
 // ---------------------------------------------------------------------------------------- rows
 
-Result<std::uint64_t> SqliteLook::count_executions() {
+expected<std::uint64_t> SqliteLook::count_executions() {
     FF_TRY(const std::string total, db().scalar("SELECT COUNT(*) FROM ff_exec_core"));
     return std::stoull(total);
 }
 
-Result<std::vector<Eid>> SqliteLook::eids_after(Eid after, std::size_t limit) {
+expected<std::vector<Eid>> SqliteLook::eids_after(Eid after, std::size_t limit) {
     Statement& s = statements_.get(store::sql::executions_after);
     s.integer(after);
     s.integer(static_cast<std::int64_t>(limit));
     return take_eids(s);
 }
 
-Result<RowSource::Found<core::Execution>> SqliteLook::executions(std::span<const Eid> eids) {
+expected<RowSource::Found<core::Execution>> SqliteLook::executions(std::span<const Eid> eids) {
     Found<core::Execution> out;
     for (const Eid eid : eids) {
         Statement& s = statements_.get(store::sql::execution_by_eid);
@@ -98,19 +98,19 @@ Result<RowSource::Found<core::Execution>> SqliteLook::executions(std::span<const
     return out;
 }
 
-Result<RowSource::Found<std::vector<core::Attempt>>> SqliteLook::attempts(
+expected<RowSource::Found<std::vector<core::Attempt>>> SqliteLook::attempts(
     std::span<const Eid> eids) {
     Found<std::vector<core::Attempt>> out;
     for (const Eid eid : eids) {
         auto rows = reader_.attempts(eid);
         using Rows = std::optional<std::vector<core::Attempt>>;
         FF_TRY_VOID(add_found(
-            out, eid, rows ? Result<Rows>(std::move(*rows)) : std::unexpected(rows.error())));
+            out, eid, rows ? expected<Rows>(std::move(*rows)) : std::unexpected(rows.error())));
     }
     return out;
 }
 
-Result<RowSource::Found<core::ExecutionInput>> SqliteLook::inputs(std::span<const Eid> eids) {
+expected<RowSource::Found<core::ExecutionInput>> SqliteLook::inputs(std::span<const Eid> eids) {
     Found<core::ExecutionInput> out;
     for (const Eid eid : eids) {
         FF_TRY_VOID(add_found(out, eid, reader_.input(eid)));
@@ -118,8 +118,8 @@ Result<RowSource::Found<core::ExecutionInput>> SqliteLook::inputs(std::span<cons
     return out;
 }
 
-Result<std::vector<std::size_t>> SqliteLook::missing(const SideTable& table,
-                                                     std::span<const SideKey> keys) {
+expected<std::vector<std::size_t>> SqliteLook::missing(const SideTable& table,
+                                                       std::span<const SideKey> keys) {
     std::string text = std::string("SELECT 1 FROM ") + table.name;
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
         text += (i == 0 ? " WHERE " : " AND ") + std::string(table.columns[i]) + " = $" +
@@ -143,7 +143,7 @@ Result<std::vector<std::size_t>> SqliteLook::missing(const SideTable& table,
     return out;
 }
 
-Result<std::vector<Eid>> SqliteLook::orphans(const std::string& table) {
+expected<std::vector<Eid>> SqliteLook::orphans(const std::string& table) {
     FF_TRY(Statement s, db().prepare(orphans_text(table)));
     return take_eids(s);
 }

@@ -11,25 +11,25 @@ namespace ff::cli {
 
 class SqliteLook final : public ReadOnlyStore, private RowSource {
   public:
-    static Result<std::unique_ptr<SqliteLook>> open(store::StoreFile file);
+    static expected<std::unique_ptr<SqliteLook>> open(store::StoreFile file);
 
     [[nodiscard]] store::SqliteDb& db() const { return *file_.db; }
-    Result<std::vector<StateCount>> counts() override;
+    expected<std::vector<StateCount>> counts() override;
     RowSource& rows() override { return *this; }
     std::string words_of(const Error& error) override;
-    Result<void> read(const std::function<Result<void>(store::Reader&)>& body) override;
+    expected<void> read(const std::function<expected<void>(store::Reader&)>& body) override;
 
   private:
     explicit SqliteLook(store::StoreFile file);
 
-    Result<std::uint64_t> count_executions() override;
-    Result<std::vector<Eid>> eids_after(Eid after, std::size_t limit) override;
-    Result<Found<core::Execution>> executions(std::span<const Eid> eids) override;
-    Result<Found<std::vector<core::Attempt>>> attempts(std::span<const Eid> eids) override;
-    Result<Found<core::ExecutionInput>> inputs(std::span<const Eid> eids) override;
-    Result<std::vector<std::size_t>> missing(const SideTable& table,
-                                             std::span<const SideKey> keys) override;
-    Result<std::vector<Eid>> orphans(const std::string& table) override;
+    expected<std::uint64_t> count_executions() override;
+    expected<std::vector<Eid>> eids_after(Eid after, std::size_t limit) override;
+    expected<Found<core::Execution>> executions(std::span<const Eid> eids) override;
+    expected<Found<std::vector<core::Attempt>>> attempts(std::span<const Eid> eids) override;
+    expected<Found<core::ExecutionInput>> inputs(std::span<const Eid> eids) override;
+    expected<std::vector<std::size_t>> missing(const SideTable& table,
+                                               std::span<const SideKey> keys) override;
+    expected<std::vector<Eid>> orphans(const std::string& table) override;
 
     store::StoreFile file_;
     store::SqliteReader reader_;

@@ -86,7 +86,7 @@ Check check_owner(const StoreFile& file) {
 using Objects = std::map<std::pair<std::string, std::string>, std::string>;
 
 /// Tables, indexes and views by type and name, with their text.
-Result<Objects> objects_of(SqliteDb& db) {
+expected<Objects> objects_of(SqliteDb& db) {
     FF_TRY(Statement s,
            db.prepare("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL"));
     Objects out;
@@ -101,7 +101,7 @@ Result<Objects> objects_of(SqliteDb& db) {
     }
 }
 
-Result<void> compare_schema(SqliteDb& db, int version, Check& check) {
+expected<void> compare_schema(SqliteDb& db, int version, Check& check) {
     FF_TRY(auto model, SqliteDb::open(":memory:", store::OpenMode::write, 0));
     FF_TRY_VOID(store::migrate_sqlite(*model));
     for (const store::Migration& migration : store::migrations()) {
@@ -183,7 +183,7 @@ Check check_integrity(SqliteDb& db, const CheckOptions& options) {
     constexpr int steps_between = 500'000;
     sqlite3_progress_handler(db.handle(), steps_between, &show_progress,
                              const_cast<CheckProgress*>(&options.progress));
-    const auto run = [&]() -> Result<void> {
+    const auto run = [&]() -> expected<void> {
         FF_TRY(Statement s, db.prepare(fmt::format("PRAGMA {}(100)", pragma)));
         for (;;) {
             FF_TRY(const bool found, s.step());
@@ -225,7 +225,7 @@ Check check_durability(const StoreFile& file) {
 
 // ---------------------------------------------------------------------------- indexes in use
 
-Result<std::vector<std::string>> plan_of(SqliteDb& db, const std::string& text) {
+expected<std::vector<std::string>> plan_of(SqliteDb& db, const std::string& text) {
     FF_TRY(Statement s, db.prepare("EXPLAIN QUERY PLAN " + text));
     std::vector<std::string> out;
     for (;;) {

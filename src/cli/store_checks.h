@@ -57,7 +57,7 @@ std::vector<Check> check_store(StoreFile file, const CheckOptions& options);
 std::vector<Check> check_damaged(const Damage& damage);
 
 /// The same for a PostgreSQL database. An error when it cannot be reached.
-Result<std::vector<Check>> check_postgres(const std::string& url, const CheckOptions& options);
+expected<std::vector<Check>> check_postgres(const std::string& url, const CheckOptions& options);
 
 /// Queries that must find their rows by a key, however long the tables are.
 struct HotQuery {

@@ -12,7 +12,7 @@ namespace ff::cli {
 
 namespace fs = std::filesystem;
 
-Result<TempFolder> TempFolder::make(const std::string& prefix, const std::string& parent) {
+expected<TempFolder> TempFolder::make(const std::string& prefix, const std::string& parent) {
     std::error_code failed;
     const fs::path root = parent.empty() ? fs::temp_directory_path(failed) : fs::path(parent);
     std::string pattern = (root / (prefix + "XXXXXX")).string();

@@ -10,7 +10,7 @@ namespace ff::cli {
 class TempFolder {
   public:
     /// `<parent>/<prefix>XXXXXX`; the system's temporary folder when `parent` is empty.
-    static Result<TempFolder> make(const std::string& prefix, const std::string& parent = "");
+    static expected<TempFolder> make(const std::string& prefix, const std::string& parent = "");
     TempFolder() = default;
     TempFolder(TempFolder&& other) noexcept;
     TempFolder& operator=(TempFolder&& other) noexcept;

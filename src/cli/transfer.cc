@@ -16,7 +16,7 @@
 
 #include <ff/clock.h>
 
-#include "base/json.h"
+#include <ff/json.h>
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -83,20 +83,20 @@ std::uint64_t count_of(const TransferSummary& summary, std::string_view table) {
     return 0;
 }
 
-json::Value as_json(const TransferSummary& summary, const std::string& store,
-                    const std::string& file, DurationMs elapsed_ms) {
-    json::Object rows;
+js::Value as_json(const TransferSummary& summary, const std::string& store, const std::string& file,
+                  DurationMs elapsed_ms) {
+    js::Object rows;
     for (std::size_t i = 0; i < store::transfer_tables; ++i) {
         rows.emplace_back(std::string(store::table_name(store::empty_batch(i))), summary.rows[i]);
     }
-    return json::Object{{"store", store},
-                        {"file", file},
-                        {"schema", summary.facts.schema},
-                        {"exported_at_ms", summary.exported_at},
-                        {"executions", count_of(summary, "ff_exec_core")},
-                        {"rows", std::move(rows)},
-                        {"event_high", summary.facts.event_high},
-                        {"elapsed_ms", elapsed_ms}};
+    return js::Object{{"store", store},
+                      {"file", file},
+                      {"schema", summary.facts.schema},
+                      {"exported_at_ms", summary.exported_at},
+                      {"executions", count_of(summary, "ff_exec_core")},
+                      {"rows", std::move(rows)},
+                      {"event_high", summary.facts.event_high},
+                      {"elapsed_ms", elapsed_ms}};
 }
 
 /// `12 executions (340 rows)`.
@@ -117,7 +117,7 @@ Error writing_failed(const std::string& what, int fault) {
 /// Where the lines of an export go: standard output, or a file that appears when it is whole.
 class ExportOutput {
   public:
-    static Result<ExportOutput> open(const ExportOptions& options) {
+    static expected<ExportOutput> open(const ExportOptions& options) {
         ExportOutput out;
         if (options.out == standard_stream) {
             return out;
@@ -136,7 +136,7 @@ class ExportOutput {
     ExportOutput& operator=(ExportOutput&&) = delete;
     ~ExportOutput() { close_file(); }
 
-    Result<void> write(std::string_view text) {
+    expected<void> write(std::string_view text) {
         if (!file_) {
             print_out(text);
             if (const int fault = output_fault(); fault != 0) {
@@ -154,9 +154,9 @@ class ExportOutput {
         return {};
     }
     /// The export is whole.
-    Result<void> finish() {
+    expected<void> finish() {
         close_file();
-        return file_ ? file_->place() : Result<void>();
+        return file_ ? file_->place() : expected<void>();
     }
 
   private:
@@ -171,7 +171,7 @@ class ExportOutput {
     int fd_ = -1;
 };
 
-Result<TransferSummary> export_to(const ExportOptions& options, Watch& watch) {
+expected<TransferSummary> export_to(const ExportOptions& options, Watch& watch) {
     FF_TRY(const store::Location location, store::parse_location(options.db));
     FF_TRY(const auto source, store::open_export_source(location));
     FF_TRY(ExportOutput out, ExportOutput::open(options));
@@ -187,7 +187,7 @@ Result<TransferSummary> export_to(const ExportOptions& options, Watch& watch) {
 
 // -------------------------------------------------------------------------------------- import
 
-Result<TransferSummary> import_from(const ImportOptions& options, Watch& watch) {
+expected<TransferSummary> import_from(const ImportOptions& options, Watch& watch) {
     FF_TRY(const store::Location location, store::parse_location(options.db));
     std::ifstream file;
     const bool piped = options.file == standard_stream;
@@ -218,7 +218,7 @@ Result<TransferSummary> import_from(const ImportOptions& options, Watch& watch) 
 
 // -------------------------------------------------------------------------------------- backup
 
-Result<store::BackupSummary> back_up(const BackupOptions& options, Watch& watch) {
+expected<store::BackupSummary> back_up(const BackupOptions& options, Watch& watch) {
     FF_TRY(const store::Location location, store::parse_location(options.db));
     if (location.form == store::Location::Form::postgres) {
         return ff::fail(ErrorCode::invalid_config,
@@ -252,8 +252,7 @@ ExitCode run_export(const ExportOptions& options) {
     const bool to_file = options.out != standard_stream;
     const std::string text =
         options.output == Output::json
-            ? json::dump_pretty(
-                  as_json(*summary, shown(options.db), options.out, watch.elapsed_ms()))
+            ? js::dump_pretty(as_json(*summary, shown(options.db), options.out, watch.elapsed_ms()))
             : fmt::format("exported {} to {} in {}", amount(*summary),
                           to_file ? options.out : "standard output", span_text(watch.elapsed_ms()));
     if (to_file) {
@@ -272,7 +271,7 @@ ExitCode run_import(const ImportOptions& options) {
         return complain(summary.error());
     }
     print_out((options.output == Output::json
-                   ? json::dump_pretty(
+                   ? js::dump_pretty(
                          as_json(*summary, shown(options.db), options.file, watch.elapsed_ms()))
                    : fmt::format("imported {} into {} in {}", amount(*summary), shown(options.db),
                                  span_text(watch.elapsed_ms()))) +
@@ -287,14 +286,14 @@ ExitCode run_backup(const BackupOptions& options) {
     if (!summary) {
         return complain(summary.error());
     }
-    const json::Value object = json::Object{{"store", options.db},
-                                            {"backup", summary->path},
-                                            {"bytes", summary->bytes},
-                                            {"executions", summary->executions},
-                                            {"check", options.quick ? "quick" : "full"},
-                                            {"elapsed_ms", watch.elapsed_ms()}};
+    const js::Value object = js::Object{{"store", options.db},
+                                        {"backup", summary->path},
+                                        {"bytes", summary->bytes},
+                                        {"executions", summary->executions},
+                                        {"check", options.quick ? "quick" : "full"},
+                                        {"elapsed_ms", watch.elapsed_ms()}};
     print_out((options.output == Output::json
-                   ? json::dump_pretty(object)
+                   ? js::dump_pretty(object)
                    : fmt::format("{} holds {} executions, {}; checked and safe on disk in {}",
                                  options.to, with_commas(summary->executions),
                                  bytes_text(summary->bytes), span_text(watch.elapsed_ms()))) +

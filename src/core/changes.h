@@ -42,13 +42,13 @@ struct Changes {
 /// nothing, with one exception: a fenced call that finds the lease past due marks it expired.
 template <class R>
 struct Decision {
-    Result<R> answer;
+    expected<R> answer;
     Changes changes;
 
     Decision(Error error) : answer(std::unexpected(std::move(error))) {}  // NOLINT: rejection
     Decision(std::unexpected<Error> error) : answer(std::move(error)) {}  // NOLINT: rejection
     Decision(R reply, Changes c = {}) : answer(std::move(reply)), changes(std::move(c)) {}  //NOLINT
-    Decision(Result<R> a, Changes c) : answer(std::move(a)), changes(std::move(c)) {}
+    Decision(expected<R> a, Changes c) : answer(std::move(a)), changes(std::move(c)) {}
 };
 
 }  // namespace ff::core

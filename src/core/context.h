@@ -4,8 +4,8 @@
 #include <string>
 #include <unordered_map>
 
-#include <ff/ids.h>
 #include <ff/handle.h>
+#include <ff/ids.h>
 #include <ff/policy.h>
 
 namespace ff::core {
@@ -23,7 +23,7 @@ struct Settings {
 class PolicyCache {
   public:
     /// The policy, or `corruption` when the stored text does not parse.
-    Result<const Policy*> get(const std::string& json);
+    expected<const Policy*> get(const std::string& json);
 
   private:
     static constexpr std::size_t entries_max = 1024;

@@ -31,13 +31,13 @@ namespace ff::core {
 struct PreparedCreate {
     CreateExecution args;
     ExecutionId id;
-    Result<Policy> policy;  ///< a default Policy when none was given
+    expected<Policy> policy;                 ///< a default Policy when none was given
     std::optional<std::string> policy_json;  ///< normalised, when one was given
     RouteKey route;
 };
 
-Result<PreparedCreate> prepare(CreateExecution args, const Settings& settings, IdSource& ids,
-                               TimestampMs now);
+expected<PreparedCreate> prepare(CreateExecution args, const Settings& settings, IdSource& ids,
+                                 TimestampMs now);
 void reads(const PreparedCreate& command, ReadSet& set);
 Decision<CreateResult> decide(const Snapshot& view, const PreparedCreate& command,
                               const Context& ctx);
@@ -54,77 +54,77 @@ struct Lessee {
     std::optional<AttemptId> attempt_id;
 };
 
-Result<void> validate(Claim& args);
+expected<void> validate(Claim& args);
 /// Hands a candidate (claimable, input loaded) to a worker: a new attempt, the interrupted one
 /// resumed, or a lost one taken over. Answers nothing when the candidate turned out to be at its
 /// reclaim cap; then it is ended.
-Decision<std::optional<Task>> decide_take(const Snapshot& view, const Execution& candidate,
-                                          const Lessee& lessee, const Context& ctx);
+Decision<std::optional<ClaimedTask>> decide_take(const Snapshot& view, const Execution& candidate,
+                                                 const Lessee& lessee, const Context& ctx);
 
-Result<void> validate(ClaimForWorker& args);
+expected<void> validate(ClaimForWorker& args);
 /// The same for a grant instead of a lease.
 Decision<std::optional<Grant>> decide_grant(const Snapshot& view, const Execution& candidate,
                                             const ClaimForWorker& args, const Context& ctx);
 
-Result<void> validate(IssueClaimGrant& args);
+expected<void> validate(IssueClaimGrant& args);
 void reads(const IssueClaimGrant& args, ReadSet& set);
 Decision<Grant> decide(const Snapshot& view, const IssueClaimGrant& args, const Context& ctx);
 
-Result<void> validate(ClaimExecution& args);
+expected<void> validate(ClaimExecution& args);
 void reads(const ClaimExecution& args, ReadSet& set);
-Decision<Task> decide(const Snapshot& view, const ClaimExecution& args, const Context& ctx);
+Decision<ClaimedTask> decide(const Snapshot& view, const ClaimExecution& args, const Context& ctx);
 
-Result<void> validate(ClaimResumedExecution& args);
+expected<void> validate(ClaimResumedExecution& args);
 void reads(const ClaimResumedExecution& args, ReadSet& set);
-Decision<Task> decide(const Snapshot& view, const ClaimResumedExecution& args, const Context& ctx);
+Decision<ClaimedTask> decide(const Snapshot& view, const ClaimResumedExecution& args,
+                             const Context& ctx);
 
-Result<void> validate(IssueGrantAndClaim& args);
+expected<void> validate(IssueGrantAndClaim& args);
 void reads(const IssueGrantAndClaim& args, ReadSet& set);
 Decision<OperatorLease> decide(const Snapshot& view, const IssueGrantAndClaim& args,
                                const Context& ctx);
 
-Result<void> validate(IssueReclaimGrant& args);
+expected<void> validate(IssueReclaimGrant& args);
 void reads(const IssueReclaimGrant& args, ReadSet& set);
 Decision<IssueReclaimGrantResult> decide(const Snapshot& view, const IssueReclaimGrant& args,
                                          const Context& ctx);
 
-Result<void> validate(ReclaimExecution& args);
+expected<void> validate(ReclaimExecution& args);
 void reads(const ReclaimExecution& args, ReadSet& set);
 Decision<ReclaimResult> decide(const Snapshot& view, const ReclaimExecution& args,
                                const Context& ctx);
 
 // ------------------------------------------------------------------------------------ while leased
 
-Result<void> validate(Renew& args);
+expected<void> validate(Renew& args);
 void reads(const Renew& args, ReadSet& set);
 Decision<RenewResult> decide(const Snapshot& view, const Renew& args, const Context& ctx);
 
-Result<void> validate(Progress& args);
+expected<void> validate(Progress& args);
 void reads(const Progress& args, ReadSet& set);
 Decision<Done> decide(const Snapshot& view, const Progress& args, const Context& ctx);
 
-Result<void> validate(Complete& args);
+expected<void> validate(Complete& args);
 void reads(const Complete& args, ReadSet& set);
 Decision<StateResult> decide(const Snapshot& view, const Complete& args, const Context& ctx);
 
-Result<void> validate(Fail& args);
+expected<void> validate(Fail& args);
 void reads(const Fail& args, ReadSet& set);
 Decision<FailResult> decide(const Snapshot& view, const Fail& args, const Context& ctx);
 
-Result<void> validate(CancelExecution& args);
+expected<void> validate(CancelExecution& args);
 void reads(const CancelExecution& args, ReadSet& set);
-Decision<StateResult> decide(const Snapshot& view, const CancelExecution& args,
-                             const Context& ctx);
+Decision<StateResult> decide(const Snapshot& view, const CancelExecution& args, const Context& ctx);
 
-Result<void> validate(Delay& args);
+expected<void> validate(Delay& args);
 void reads(const Delay& args, ReadSet& set);
 Decision<StateResult> decide(const Snapshot& view, const Delay& args, const Context& ctx);
 
-Result<void> validate(WaitChildren& args);
+expected<void> validate(WaitChildren& args);
 void reads(const WaitChildren& args, ReadSet& set);
 Decision<StateResult> decide(const Snapshot& view, const WaitChildren& args, const Context& ctx);
 
-Result<void> validate(Release& args);
+expected<void> validate(Release& args);
 void reads(const Release& args, ReadSet& set);
 Decision<StateResult> decide(const Snapshot& view, const Release& args, const Context& ctx);
 
@@ -134,7 +134,7 @@ void reads(const MarkLeaseExpiredIfDue& args, ReadSet& set);
 Decision<MarkLeaseExpiredResult> decide(const Snapshot& view, const MarkLeaseExpiredIfDue& args,
                                         const Context& ctx);
 
-Result<void> validate(RevokeLease& args);
+expected<void> validate(RevokeLease& args);
 void reads(const RevokeLease& args, ReadSet& set);
 Decision<RevokeResult> decide(const Snapshot& view, const RevokeLease& args, const Context& ctx);
 
@@ -152,43 +152,42 @@ void reads(const ChangePriority& args, ReadSet& set);
 Decision<StateResult> decide(const Snapshot& view, const ChangePriority& args, const Context& ctx);
 
 void reads(const ReplayExecution& args, ReadSet& set);
-Decision<StateResult> decide(const Snapshot& view, const ReplayExecution& args,
-                             const Context& ctx);
+Decision<StateResult> decide(const Snapshot& view, const ReplayExecution& args, const Context& ctx);
 
-Result<void> validate(BlockExecution& args);
+expected<void> validate(BlockExecution& args);
 void reads(const BlockExecution& args, ReadSet& set);
 Decision<BlockResult> decide(const Snapshot& view, const BlockExecution& args, const Context& ctx);
 
 void reads(const UnblockExecution& args, ReadSet& set);
 Decision<Done> decide(const Snapshot& view, const UnblockExecution& args, const Context& ctx);
 
-Result<void> validate(SetExecutionTags& args);
+expected<void> validate(SetExecutionTags& args);
 void reads(const SetExecutionTags& args, ReadSet& set);
 Decision<CountResult> decide(const Snapshot& view, const SetExecutionTags& args,
                              const Context& ctx);
 
-Result<void> validate(RemoveExecutionTag& args);
+expected<void> validate(RemoveExecutionTag& args);
 void reads(const RemoveExecutionTag& args, ReadSet& set);
 Decision<CountResult> decide(const Snapshot& view, const RemoveExecutionTag& args,
                              const Context& ctx);
 
-Result<void> validate(SetLaneState& args);
+expected<void> validate(SetLaneState& args);
 void reads(const SetLaneState& args, ReadSet& set);
 Decision<Done> decide(const Snapshot& view, const SetLaneState& args, const Context& ctx);
 
 // --------------------------------------------------------------------------------- worker registry
 
-Result<void> validate(RegisterWorker& args);
+expected<void> validate(RegisterWorker& args);
 void reads(const RegisterWorker& args, ReadSet& set);
 Decision<RegisterWorkerResult> decide(const Snapshot& view, const RegisterWorker& args,
                                       const Context& ctx);
 
-Result<void> validate(HeartbeatWorker& args);
+expected<void> validate(HeartbeatWorker& args);
 void reads(const HeartbeatWorker& args, ReadSet& set);
 Decision<HeartbeatResult> decide(const Snapshot& view, const HeartbeatWorker& args,
                                  const Context& ctx);
 
-Result<void> validate(MarkWorkerDead& args);
+expected<void> validate(MarkWorkerDead& args);
 void reads(const MarkWorkerDead& args, ReadSet& set);
 Decision<MarkWorkerDeadResult> decide(const Snapshot& view, const MarkWorkerDead& args,
                                       const Context& ctx);
@@ -202,7 +201,7 @@ Decision<bool> decide(const Snapshot& view, const SweepWorker& args, const Conte
 
 /// Operations whose shape cannot be wrong need no validate of their own.
 template <class Op>
-Result<void> validate(Op&) {
+expected<void> validate(Op&) {
     return {};
 }
 

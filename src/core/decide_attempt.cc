@@ -19,8 +19,7 @@ constexpr std::size_t result_bytes_max = 1U << 20;
 template <class R>
 Decision<R> refuse(const Snapshot& view, const Execution& found, Error error, const Context& ctx) {
     Changes changes;
-    if (error.code == ErrorCode::lease_expired &&
-        found.state.ownership == OwnershipState::leased) {
+    if (error.code == ErrorCode::lease_expired && found.state.ownership == OwnershipState::leased) {
         Execution e = found;
         mark_lease_expired(view, e, changes, ctx);
         changes.put_executions.push_back(std::move(e));
@@ -28,7 +27,7 @@ Decision<R> refuse(const Snapshot& view, const Execution& found, Error error, co
     return {std::unexpected(std::move(error)), std::move(changes)};
 }
 
-Result<void> check_text(std::string_view field, std::string_view text) {
+expected<void> check_text(std::string_view field, std::string_view text) {
     // Length is not checked here: these texts are cut to size, never refused for it.
     return check_reason(field, text, std::string_view::npos);
 }
@@ -37,7 +36,7 @@ Result<void> check_text(std::string_view field, std::string_view text) {
 
 // -------------------------------------------------------------------------------------- renew
 
-Result<void> validate(Renew& args) { return check_lease_ttl(args.lease_ttl_ms); }
+expected<void> validate(Renew& args) { return check_lease_ttl(args.lease_ttl_ms); }
 
 void reads(const Renew& args, ReadSet& set) {
     set.need(args.lease.execution_id, InputNeed::if_tagged);
@@ -48,8 +47,8 @@ Decision<RenewResult> decide(const Snapshot& view, const Renew& args, const Cont
     if (found == nullptr) {
         return ff::fail(ErrorCode::execution_not_found);
     }
-    if (auto ok = check_fence_shape(args.lease, FenceRule::required, Source::lease_holder,
-                                    ctx.settings);
+    if (auto ok =
+            check_fence_shape(args.lease, FenceRule::required, Source::lease_holder, ctx.settings);
         !ok) {
         return std::move(ok).error();
     }
@@ -73,7 +72,7 @@ Decision<RenewResult> decide(const Snapshot& view, const Renew& args, const Cont
 
 // ----------------------------------------------------------------------------------- progress
 
-Result<void> validate(Progress& args) {
+expected<void> validate(Progress& args) {
     if (args.percent && (*args.percent < 0 || *args.percent > 100)) {
         return ff::fail(ErrorCode::invalid_input, "progress_pct must be in 0..=100 (got " +
                                                       std::to_string(*args.percent) + ")");
@@ -92,8 +91,8 @@ Decision<Done> decide(const Snapshot& view, const Progress& args, const Context&
     if (found == nullptr) {
         return ff::fail(ErrorCode::execution_not_found);
     }
-    if (auto ok = check_fence_shape(args.lease, FenceRule::required, Source::lease_holder,
-                                    ctx.settings);
+    if (auto ok =
+            check_fence_shape(args.lease, FenceRule::required, Source::lease_holder, ctx.settings);
         !ok) {
         return std::move(ok).error();
     }
@@ -117,7 +116,7 @@ Decision<Done> decide(const Snapshot& view, const Progress& args, const Context&
 
 // ----------------------------------------------------------------------------------- complete
 
-Result<void> validate(Complete& args) {
+expected<void> validate(Complete& args) {
     if (args.result_payload && args.result_payload->size() > result_bytes_max) {
         return ff::fail(ErrorCode::payload_too_large,
                         "result_payload: exceeds " + std::to_string(result_bytes_max) +
@@ -138,8 +137,8 @@ Decision<StateResult> decide(const Snapshot& view, const Complete& args, const C
     if (found == nullptr) {
         return ff::fail(ErrorCode::execution_not_found);
     }
-    if (auto ok = check_fence_shape(args.lease, FenceRule::operator_may_omit, args.source,
-                                    ctx.settings);
+    if (auto ok =
+            check_fence_shape(args.lease, FenceRule::operator_may_omit, args.source, ctx.settings);
         !ok) {
         return std::move(ok).error();
     }
@@ -164,7 +163,7 @@ Decision<StateResult> decide(const Snapshot& view, const Complete& args, const C
 
 // --------------------------------------------------------------------------------------- fail
 
-Result<void> validate(Fail& args) {
+expected<void> validate(Fail& args) {
     FF_TRY_VOID(check_text("failure_reason", args.failure_reason));
     FF_TRY_VOID(check_label("failure_category", args.failure_category, 0, 256));
     args.failure_reason = truncate_utf8(std::move(args.failure_reason), failure_reason_bytes_max);
@@ -202,8 +201,8 @@ Decision<FailResult> decide(const Snapshot& view, const Fail& args, const Contex
     if (found == nullptr) {
         return ff::fail(ErrorCode::execution_not_found);
     }
-    if (auto ok = check_fence_shape(args.lease, FenceRule::operator_may_omit, args.source,
-                                    ctx.settings);
+    if (auto ok =
+            check_fence_shape(args.lease, FenceRule::operator_may_omit, args.source, ctx.settings);
         !ok) {
         return std::move(ok).error();
     }
@@ -241,7 +240,7 @@ Decision<FailResult> decide(const Snapshot& view, const Fail& args, const Contex
 
 // ------------------------------------------------------------------------------------- cancel
 
-Result<void> validate(CancelExecution& args) {
+expected<void> validate(CancelExecution& args) {
     FF_TRY_VOID(check_reason("reason", args.reason, 1024));
     return check_label("source", args.source, 1, 256);
 }
@@ -252,8 +251,8 @@ void reads(const CancelExecution& args, ReadSet& set) {
 
 namespace {
 
-Result<void> check_cancel_fence(const Execution& e, const CancelExecution& args,
-                                const Context& ctx) {
+expected<void> check_cancel_fence(const Execution& e, const CancelExecution& args,
+                                  const Context& ctx) {
     if (e.state.phase != LifecyclePhase::active || args.source == "operator_override") {
         return {};
     }
@@ -309,7 +308,7 @@ Decision<StateResult> decide(const Snapshot& view, const CancelExecution& args,
 
 // ------------------------------------------------------------------------- delay, wait, release
 
-Result<void> validate(Delay& args) {
+expected<void> validate(Delay& args) {
     if (args.delay_until < 0) {
         return ff::fail(ErrorCode::invalid_input, "delay_until: must not be negative");
     }
@@ -320,13 +319,13 @@ void reads(const Delay& args, ReadSet& set) {
     set.need(args.lease.execution_id, InputNeed::if_tagged);
 }
 
-Result<void> validate(WaitChildren&) { return {}; }
+expected<void> validate(WaitChildren&) { return {}; }
 
 void reads(const WaitChildren& args, ReadSet& set) {
     set.need(args.lease.execution_id, InputNeed::if_tagged);
 }
 
-Result<void> validate(Release&) { return {}; }
+expected<void> validate(Release&) { return {}; }
 
 void reads(const Release& args, ReadSet& set) {
     set.need(args.lease.execution_id, InputNeed::if_tagged);
@@ -363,24 +362,23 @@ Decision<StateResult> put_aside(const Snapshot& view, const LeaseRef& lease, Fen
 }  // namespace
 
 Decision<StateResult> decide(const Snapshot& view, const Delay& args, const Context& ctx) {
-    return put_aside(view, args.lease, FenceRule::operator_may_omit, args.source, "worker_delay",
-                     ctx, [&](Execution& e) {
-                         e.delay_until = args.delay_until;
-                         e.blocking_detail = "delayed until " + std::to_string(args.delay_until);
-                         set_state(e,
-                                   {LifecyclePhase::runnable, OwnershipState::unowned,
-                                    EligibilityState::not_eligible_until_time,
-                                    BlockingReason::waiting_for_delay, TerminalOutcome::none,
-                                    AttemptState::attempt_interrupted},
-                                   ctx.now);
-                     });
+    return put_aside(
+        view, args.lease, FenceRule::operator_may_omit, args.source, "worker_delay", ctx,
+        [&](Execution& e) {
+            e.delay_until = args.delay_until;
+            e.blocking_detail = "delayed until " + std::to_string(args.delay_until);
+            set_state(e,
+                      {LifecyclePhase::runnable, OwnershipState::unowned,
+                       EligibilityState::not_eligible_until_time, BlockingReason::waiting_for_delay,
+                       TerminalOutcome::none, AttemptState::attempt_interrupted},
+                      ctx.now);
+        });
 }
 
 Decision<StateResult> decide(const Snapshot& view, const WaitChildren& args, const Context& ctx) {
     // An execution outside a flow has no dependency that could ever resolve: it goes on at once.
     return put_aside(view, args.lease, FenceRule::operator_may_omit, args.source,
-                     "waiting_children", ctx,
-                     [&](Execution& e) { make_eligible(e, ctx.now); });
+                     "waiting_children", ctx, [&](Execution& e) { make_eligible(e, ctx.now); });
 }
 
 Decision<StateResult> decide(const Snapshot& view, const Release& args, const Context& ctx) {

@@ -5,7 +5,7 @@ namespace ff::core {
 
 namespace {
 
-Result<void> normalise(std::vector<std::string>& capabilities) {
+expected<void> normalise(std::vector<std::string>& capabilities) {
     FF_TRY(capabilities, normalise_capabilities(std::move(capabilities), CapabilitySide::worker));
     return {};
 }
@@ -18,8 +18,8 @@ void reads_for_grant_use(const Args& args, ReadSet& set) {
 
 /// Is the presented grant the live one of this worker?
 template <class Args>
-Result<void> check_grant(const Snapshot& view, const Execution& e, const Args& args,
-                         TimestampMs now) {
+expected<void> check_grant(const Snapshot& view, const Execution& e, const Args& args,
+                           TimestampMs now) {
     const GrantRow* grant = view.grant(e);
     if (grant == nullptr || grant->worker_id != args.worker_id ||
         grant->kind == GrantKind::reclaim ||
@@ -59,7 +59,7 @@ Error not_leaseable(const Execution& e) {
 
 }  // namespace
 
-Result<void> validate(Claim& args) {
+expected<void> validate(Claim& args) {
     if (args.lanes.empty() || args.lanes.size() > 64) {
         return ff::fail(ErrorCode::invalid_input, "lanes: between 1 and 64 are required");
     }
@@ -89,11 +89,11 @@ Result<void> validate(Claim& args) {
     return normalise(args.capabilities);
 }
 
-Decision<std::optional<Task>> decide_take(const Snapshot& view, const Execution& candidate,
-                                          const Lessee& lessee, const Context& ctx) {
+Decision<std::optional<ClaimedTask>> decide_take(const Snapshot& view, const Execution& candidate,
+                                                 const Lessee& lessee, const Context& ctx) {
     Execution e = candidate;
     Changes changes;
-    Result<Task> task = [&]() -> Result<Task> {
+    expected<ClaimedTask> task = [&]() -> expected<ClaimedTask> {
         if (is_reclaimable(e.state)) {
             FF_TRY(const std::uint32_t cap, reclaim_cap(view, e, std::nullopt, ctx));
             if (e.lease_reclaim_count >= cap) {
@@ -112,14 +112,14 @@ Decision<std::optional<Task>> decide_take(const Snapshot& view, const Execution&
     }
     changes.put_executions.push_back(std::move(e));
     if (!task) {
-        return {std::optional<Task>(), std::move(changes)};
+        return {std::optional<ClaimedTask>(), std::move(changes)};
     }
-    return {std::optional<Task>(std::move(*task)), std::move(changes)};
+    return {std::optional<ClaimedTask>(std::move(*task)), std::move(changes)};
 }
 
 // ------------------------------------------------------------------------------------- grants
 
-Result<void> validate(ClaimForWorker& args) {
+expected<void> validate(ClaimForWorker& args) {
     FF_TRY_VOID(check_worker(args.worker_id, args.worker_instance_id));
     FF_TRY_VOID(check_lane("lane_id", args.lane_id));
     FF_TRY_VOID(check_grant_ttl(args.grant_ttl_ms));
@@ -161,7 +161,7 @@ Decision<std::optional<Grant>> decide_grant(const Snapshot& view, const Executio
     return {std::optional<Grant>(std::move(grant)), std::move(changes)};
 }
 
-Result<void> validate(IssueClaimGrant& args) {
+expected<void> validate(IssueClaimGrant& args) {
     FF_TRY_VOID(check_lane("lane_id", args.lane_id));
     FF_TRY_VOID(check_worker(args.worker_id, args.worker_instance_id));
     FF_TRY_VOID(check_grant_ttl(args.grant_ttl_ms));
@@ -218,7 +218,7 @@ Decision<Grant> decide(const Snapshot& view, const IssueClaimGrant& args, const 
     return {std::move(grant), std::move(changes)};
 }
 
-Result<void> validate(ClaimExecution& args) {
+expected<void> validate(ClaimExecution& args) {
     FF_TRY_VOID(check_worker(args.worker_id, args.worker_instance_id));
     FF_TRY_VOID(check_lane("lane_id", args.lane_id));
     return check_lease_ttl(args.lease_ttl_ms);
@@ -226,7 +226,7 @@ Result<void> validate(ClaimExecution& args) {
 
 void reads(const ClaimExecution& args, ReadSet& set) { reads_for_grant_use(args, set); }
 
-Decision<Task> decide(const Snapshot& view, const ClaimExecution& args, const Context& ctx) {
+Decision<ClaimedTask> decide(const Snapshot& view, const ClaimExecution& args, const Context& ctx) {
     const Execution* found = view.execution(args.execution_id);
     if (found == nullptr) {
         return ff::fail(ErrorCode::execution_not_found);
@@ -266,7 +266,7 @@ Decision<Task> decide(const Snapshot& view, const ClaimExecution& args, const Co
     return {std::move(*task), std::move(changes)};
 }
 
-Result<void> validate(ClaimResumedExecution& args) {
+expected<void> validate(ClaimResumedExecution& args) {
     FF_TRY_VOID(check_worker(args.worker_id, args.worker_instance_id));
     FF_TRY_VOID(check_lane("lane_id", args.lane_id));
     return check_lease_ttl(args.lease_ttl_ms);
@@ -274,7 +274,8 @@ Result<void> validate(ClaimResumedExecution& args) {
 
 void reads(const ClaimResumedExecution& args, ReadSet& set) { reads_for_grant_use(args, set); }
 
-Decision<Task> decide(const Snapshot& view, const ClaimResumedExecution& args, const Context& ctx) {
+Decision<ClaimedTask> decide(const Snapshot& view, const ClaimResumedExecution& args,
+                             const Context& ctx) {
     const Execution* found = view.execution(args.execution_id);
     if (found == nullptr) {
         return ff::fail(ErrorCode::execution_not_found);
@@ -304,7 +305,7 @@ Decision<Task> decide(const Snapshot& view, const ClaimResumedExecution& args, c
     return {std::move(*task), std::move(changes)};
 }
 
-Result<void> validate(IssueGrantAndClaim& args) {
+expected<void> validate(IssueGrantAndClaim& args) {
     FF_TRY_VOID(check_lane("lane_id", args.lane_id));
     return check_lease_ttl(args.lease_duration_ms);
 }

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "base/json.h"
+#include <ff/json.h>
 #include "core/decide.h"
 #include "core/transitions.h"
 #include "core/validate.h"
@@ -16,7 +16,7 @@ constexpr std::int64_t absolute_time_floor = 1'000'000'000'000;
 constexpr std::size_t tags_max = 64;
 constexpr std::size_t payload_bytes_max = 1U << 20;
 
-Result<void> check_shape(const CreateExecution& args, const Settings& settings) {
+expected<void> check_shape(const CreateExecution& args, const Settings& settings) {
     if (args.execution_id && args.execution_id->partition >= settings.partitions.flow) {
         return ff::fail(ErrorCode::invalid_input, "partition index out of range");
     }
@@ -86,8 +86,7 @@ void append_tag_events(const CreateExecution& args, const Execution& e, Changes&
         event.execution_id = e.id;
         event.ns = args.ns;
         event.tags = snapshot;
-        event.payload =
-            json::dump(json::Object{{"tag", key}, {"value", value}, {"previous", nullptr}});
+        event.payload = js::dump(js::Object{{"tag", key}, {"value", value}, {"previous", nullptr}});
         changes.log_events.push_back(std::move(event));
     }
 }
@@ -128,8 +127,8 @@ Execution new_execution(const PreparedCreate& command, const Policy& policy, con
 
 }  // namespace
 
-Result<PreparedCreate> prepare(CreateExecution args, const Settings& settings, IdSource& ids,
-                               TimestampMs now) {
+expected<PreparedCreate> prepare(CreateExecution args, const Settings& settings, IdSource& ids,
+                                 TimestampMs now) {
     FF_TRY_VOID(check_shape(args, settings));
     PreparedCreate command;
     command.id = args.execution_id

@@ -39,7 +39,7 @@ Decision<MarkLeaseExpiredResult> decide(const Snapshot& view, const MarkLeaseExp
 
 // ------------------------------------------------------------------------------------- revoke
 
-Result<void> validate(RevokeLease& args) {
+expected<void> validate(RevokeLease& args) {
     FF_TRY_VOID(check_reason("reason", args.reason, 1024));
     if (args.reason.empty()) {
         args.reason = "operator_revoke";
@@ -86,7 +86,7 @@ Decision<RevokeResult> decide(const Snapshot& view, const RevokeLease& args, con
 
 // ------------------------------------------------------------------------------------ reclaim
 
-Result<void> validate(IssueReclaimGrant& args) {
+expected<void> validate(IssueReclaimGrant& args) {
     FF_TRY_VOID(check_worker(args.worker_id, args.worker_instance_id));
     FF_TRY_VOID(check_lane("lane_id", args.lane_id));
     FF_TRY_VOID(check_grant_ttl(args.grant_ttl_ms));
@@ -175,7 +175,7 @@ Decision<IssueReclaimGrantResult> decide(const Snapshot& view, const IssueReclai
     return {std::move(reply), std::move(changes)};
 }
 
-Result<void> validate(ReclaimExecution& args) {
+expected<void> validate(ReclaimExecution& args) {
     FF_TRY_VOID(check_worker(args.worker_id, args.worker_instance_id));
     FF_TRY_VOID(check_lane("lane_id", args.lane_id));
     return check_lease_ttl(args.lease_ttl_ms);
@@ -254,8 +254,8 @@ void expire(const Snapshot& view, Execution& e, const std::string& reason, Chang
 
 /// An attempt that ran too long failed with category `timeout`: retried if the policy allows,
 /// expired otherwise.
-Result<void> time_out_attempt(const Snapshot& view, Execution& e, Changes& changes,
-                              const Context& ctx) {
+expected<void> time_out_attempt(const Snapshot& view, Execution& e, Changes& changes,
+                                const Context& ctx) {
     FF_TRY(const auto retry,
            try_schedule_retry(
                view, e, {"attempt_timeout", "timeout", "expired:attempt_timeout", "reconciler"},

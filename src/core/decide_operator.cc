@@ -1,7 +1,7 @@
 // What operators change: priority, replay, blocks, tags, lanes.
 #include <algorithm>
 
-#include "base/json.h"
+#include <ff/json.h>
 #include "core/decide.h"
 #include "core/transitions.h"
 #include "core/validate.h"
@@ -32,7 +32,7 @@ Decision<StateResult> decide(const Snapshot& view, const ChangePriority& args, c
     Changes changes;
     changes.log_events.push_back(operator_event(
         view, e, "priority_changed",
-        json::dump(json::Object{{"old_priority", old_priority}, {"new_priority", e.priority}}),
+        js::dump(js::Object{{"old_priority", old_priority}, {"new_priority", e.priority}}),
         ctx.now));
     changes.put_executions.push_back(std::move(e));
     return {StateResult{found->id, found->public_state}, std::move(changes)};
@@ -85,8 +85,8 @@ Decision<StateResult> decide(const Snapshot& view, const ReplayExecution& args,
     ExecutionEvent history = lease_event(view, e, LeaseEventType::replay_initiated, ctx.now);
     history.reason = "normal";
     changes.events.push_back(std::move(history));
-    changes.log_events.push_back(operator_event(
-        view, e, "replayed", json::dump(json::Object{{"branch", "normal"}}), ctx.now));
+    changes.log_events.push_back(
+        operator_event(view, e, "replayed", js::dump(js::Object{{"branch", "normal"}}), ctx.now));
     StateResult reply{e.id, e.public_state};
     changes.put_executions.push_back(std::move(e));
     return {reply, std::move(changes)};
@@ -120,7 +120,7 @@ const BlockRow* find_block(std::string_view reason) {
 
 }  // namespace
 
-Result<void> validate(BlockExecution& args) {
+expected<void> validate(BlockExecution& args) {
     if (args.detail) {
         FF_TRY_VOID(check_reason("detail", *args.detail, 1024));
     }
@@ -187,7 +187,7 @@ Decision<Done> decide(const Snapshot& view, const UnblockExecution& args, const 
 
 // --------------------------------------------------------------------------------------- tags
 
-Result<void> validate(SetExecutionTags& args) {
+expected<void> validate(SetExecutionTags& args) {
     if (args.tags.empty()) {
         return ff::fail(ErrorCode::invalid_input, "tags: at least one is required");
     }
@@ -210,7 +210,7 @@ void reads(const SetExecutionTags& args, ReadSet& set) {
 
 namespace {
 
-LogEvent tag_event(const Snapshot& view, const Execution& e, std::string type, json::Object payload,
+LogEvent tag_event(const Snapshot& view, const Execution& e, std::string type, js::Object payload,
                    const Tags& tags, TimestampMs now) {
     LogEvent event;
     event.family = LogFamily::instance_tags;
@@ -221,7 +221,7 @@ LogEvent tag_event(const Snapshot& view, const Execution& e, std::string type, j
     event.flow_id = e.flow_id;
     event.ns = view.route(e.route).key.ns;
     event.tags = tags_json(tags);
-    event.payload = json::dump(json::Value(std::move(payload)));
+    event.payload = js::dump(js::Value(std::move(payload)));
     return event;
 }
 
@@ -236,15 +236,15 @@ Decision<CountResult> decide(const Snapshot& view, const SetExecutionTags& args,
     Execution e = *found;
     ExecutionInput input = *view.input(e);
     Changes changes;
-    std::vector<std::pair<std::string, json::Object>> changed;
+    std::vector<std::pair<std::string, js::Object>> changed;
     for (const auto& [key, value] : args.tags) {
         auto it = input.tags.find(key);
         if (it != input.tags.end() && it->second == value) {
             continue;
         }
-        json::Value previous = it == input.tags.end() ? json::Value() : json::Value(it->second);
+        js::Value previous = it == input.tags.end() ? js::Value() : js::Value(it->second);
         changed.emplace_back(
-            key, json::Object{{"tag", key}, {"value", value}, {"previous", std::move(previous)}});
+            key, js::Object{{"tag", key}, {"value", value}, {"previous", std::move(previous)}});
         input.tags[key] = value;
     }
     if (input.tags.size() > 64) {
@@ -261,7 +261,7 @@ Decision<CountResult> decide(const Snapshot& view, const SetExecutionTags& args,
     return {CountResult{static_cast<std::uint32_t>(args.tags.size())}, std::move(changes)};
 }
 
-Result<void> validate(RemoveExecutionTag& args) {
+expected<void> validate(RemoveExecutionTag& args) {
     if (!is_namespaced_tag_key(args.key)) {
         return ff::fail(ErrorCode::invalid_tag_key, args.key);
     }
@@ -284,7 +284,7 @@ Decision<CountResult> decide(const Snapshot& view, const RemoveExecutionTag& arg
     if (it == input.tags.end()) {
         return CountResult{0};
     }
-    json::Object payload{{"tag", args.key}, {"previous", it->second}};
+    js::Object payload{{"tag", args.key}, {"previous", it->second}};
     input.tags.erase(it);
     Changes changes;
     changes.log_events.push_back(
@@ -298,7 +298,7 @@ Decision<CountResult> decide(const Snapshot& view, const RemoveExecutionTag& arg
 
 // -------------------------------------------------------------------------------------- lanes
 
-Result<void> validate(SetLaneState& args) { return check_lane("lane_id", args.lane_id); }
+expected<void> validate(SetLaneState& args) { return check_lane("lane_id", args.lane_id); }
 
 void reads(const SetLaneState& args, ReadSet& set) { set.lanes.push_back(args.lane_id); }
 

@@ -1,7 +1,7 @@
 // The worker registry: who is there, what it can do, and what happens when it is declared dead.
 #include <algorithm>
 
-#include "base/json.h"
+#include <ff/json.h>
 #include "core/decide.h"
 #include "core/transitions.h"
 #include "core/validate.h"
@@ -10,24 +10,24 @@ namespace ff::core {
 
 namespace {
 
-json::Array to_json(const std::vector<std::string>& words) {
-    return json::Array(words.begin(), words.end());
+js::Array to_json(const std::vector<std::string>& words) {
+    return js::Array(words.begin(), words.end());
 }
 
-LogEvent worker_event(std::string type, const std::string& ns, json::Object payload,
+LogEvent worker_event(std::string type, const std::string& ns, js::Object payload,
                       TimestampMs now) {
     LogEvent event;
     event.family = LogFamily::workers;
     event.type = std::move(type);
     event.at = now;
     event.ns = ns;
-    event.payload = json::dump(json::Value(std::move(payload)));
+    event.payload = js::dump(js::Value(std::move(payload)));
     return event;
 }
 
 }  // namespace
 
-Result<void> validate(RegisterWorker& args) {
+expected<void> validate(RegisterWorker& args) {
     FF_TRY_VOID(check_namespace("namespace", args.ns));
     FF_TRY_VOID(check_worker(args.worker_id, args.worker_instance_id));
     if (args.lanes.empty() || args.lanes.size() > 64) {
@@ -80,7 +80,7 @@ Decision<RegisterWorkerResult> decide(const Snapshot& view, const RegisterWorker
     return {RegisterWorkerResult{live}, std::move(changes)};
 }
 
-Result<void> validate(HeartbeatWorker& args) {
+expected<void> validate(HeartbeatWorker& args) {
     FF_TRY_VOID(check_namespace("namespace", args.ns));
     return check_worker_name("worker_instance_id", args.worker_instance_id);
 }
@@ -103,7 +103,7 @@ Decision<HeartbeatResult> decide(const Snapshot& view, const HeartbeatWorker& ar
     return {reply, std::move(changes)};
 }
 
-Result<void> validate(MarkWorkerDead& args) {
+expected<void> validate(MarkWorkerDead& args) {
     FF_TRY_VOID(check_namespace("namespace", args.ns));
     FF_TRY_VOID(check_worker_name("worker_instance_id", args.worker_instance_id));
     return check_label("reason", args.reason, 0, 256);

@@ -34,8 +34,8 @@ const char* first_difference(const LeaseRef& ref, const Execution& e) {
 
 }  // namespace
 
-Result<void> check_fence_shape(const LeaseRef& ref, FenceRule rule, Source source,
-                               const Settings& settings) {
+expected<void> check_fence_shape(const LeaseRef& ref, FenceRule rule, Source source,
+                                 const Settings& settings) {
     if (ref.backend && *ref.backend != settings.backend) {
         return ff::fail(ErrorCode::handle_from_other_backend,
                         "expected=" + std::string(tag_name(settings.backend)) +
@@ -54,7 +54,7 @@ Result<void> check_fence_shape(const LeaseRef& ref, FenceRule rule, Source sourc
     return {};
 }
 
-Result<void> check_fence(const Execution& e, const LeaseRef& ref, TimestampMs now) {
+expected<void> check_fence(const Execution& e, const LeaseRef& ref, TimestampMs now) {
     if (e.state.phase != LifecyclePhase::active) {
         return std::unexpected(not_active(e));
     }

@@ -15,12 +15,12 @@ enum class FenceRule : std::uint8_t {
 
 /// Shape of what was given: `fence_required`, `partial_fence_triple`, or a handle of another kind
 /// of store (`handle_from_other_backend`).
-Result<void> check_fence_shape(const LeaseRef& ref, FenceRule rule, Source source,
-                               const Settings& settings);
+expected<void> check_fence_shape(const LeaseRef& ref, FenceRule rule, Source source,
+                                 const Settings& settings);
 
 /// The checks on the row, in order: `execution_not_active`, `lease_revoked`, `lease_expired`,
 /// `stale_lease`. On `lease_expired` of a lease nobody has marked yet, the caller marks it.
-Result<void> check_fence(const Execution& e, const LeaseRef& ref, TimestampMs now);
+expected<void> check_fence(const Execution& e, const LeaseRef& ref, TimestampMs now);
 
 /// Does the reference name exactly the execution's last lease? (For repeated terminal calls.)
 bool names_last_lease(const Execution& e, const LeaseRef& ref);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/json.h"
+#include <ff/json.h>
 
 namespace ff::core {
 
@@ -34,16 +34,14 @@ std::optional<DurationMs> attempt_timeout(const Policy* policy, const Execution&
 
 AttemptType next_attempt_type(const Policy* policy, const Execution& e) {
     switch (e.state.attempt_state) {
-        case AttemptState::pending_replay_attempt:
-            return AttemptType::replay;
+        case AttemptState::pending_replay_attempt: return AttemptType::replay;
         case AttemptState::pending_retry_attempt: {
             const bool new_tier =
                 policy != nullptr && !policy->fallback_tiers.empty() && e.retry_count > 0 &&
                 tier_index(*policy, e.retry_count) != tier_index(*policy, e.retry_count - 1);
             return new_tier ? AttemptType::fallback : AttemptType::retry;
         }
-        default:
-            return AttemptType::initial;
+        default: return AttemptType::initial;
     }
 }
 
@@ -75,8 +73,8 @@ void begin_lease(Execution& e, const Lessee& lessee, const Context& ctx) {
 void begin_attempt(Execution& e, AttemptType type, const Policy* policy, const Lessee& lessee,
                    const Context& ctx) {
     e.current_attempt_index = e.total_attempt_count;
-    e.current_attempt_id = lessee.attempt_id ? *lessee.attempt_id
-                                             : AttemptId{ctx.ids.uuid(ctx.now)};
+    e.current_attempt_id =
+        lessee.attempt_id ? *lessee.attempt_id : AttemptId{ctx.ids.uuid(ctx.now)};
     e.attempt_type = type;
     e.attempt_started_at = ctx.now;
     e.attempt_resumed_at.reset();
@@ -95,8 +93,8 @@ void consume_grant(Execution& e, Changes& changes) {
     }
 }
 
-ExecutionEvent acquired(const Snapshot& view, const Execution& e,
-                        std::optional<std::string> reason, TimestampMs now) {
+ExecutionEvent acquired(const Snapshot& view, const Execution& e, std::optional<std::string> reason,
+                        TimestampMs now) {
     ExecutionEvent event = lease_event(view, e, LeaseEventType::acquired, now);
     event.worker_id = e.worker_id;
     event.worker_instance_id = e.worker_instance_id;
@@ -107,14 +105,14 @@ ExecutionEvent acquired(const Snapshot& view, const Execution& e,
 
 }  // namespace
 
-Result<Task> task_of(const Snapshot& view, const Execution& e, HandleKind kind, DurationMs ttl_ms,
-                     const Context& ctx) {
+expected<ClaimedTask> task_of(const Snapshot& view, const Execution& e, HandleKind kind,
+                              DurationMs ttl_ms, const Context& ctx) {
     const Route& route = view.route(e.route);
     const ExecutionInput* input = view.input(e);
     if (input == nullptr) {
         return ff::fail(ErrorCode::corruption, "input row of " + e.id.to_string() + " is missing");
     }
-    Task task;
+    ClaimedTask task;
     task.handle.kind = kind;
     task.handle.backend = ctx.settings.backend;
     task.handle.execution_id = e.id;
@@ -140,18 +138,18 @@ Result<Task> task_of(const Snapshot& view, const Execution& e, HandleKind kind, 
     if (e.has_policy) {
         FF_TRY(const Policy* policy, ctx.policies.get(input->policy.value_or("")));
         if (!policy->fallback_tiers.empty()) {
-            FF_TRY(json::Value snapshot, json::parse(*input->policy));
+            FF_TRY(js::Value snapshot, js::parse(*input->policy));
             snapshot.set("fallback_index",
                          static_cast<std::uint64_t>(tier_index(*policy, e.retry_count)));
-            task.policy_snapshot = json::dump(snapshot);
+            task.policy_snapshot = js::dump(snapshot);
         }
     }
     return task;
 }
 
-Result<Task> lease_new_attempt(const Snapshot& view, Execution& e, const Lessee& lessee,
-                               std::optional<std::string> event_reason, Changes& changes,
-                               const Context& ctx) {
+expected<ClaimedTask> lease_new_attempt(const Snapshot& view, Execution& e, const Lessee& lessee,
+                                        std::optional<std::string> event_reason, Changes& changes,
+                                        const Context& ctx) {
     FF_TRY(const Policy* policy, policy_of(view, e, ctx));
     consume_grant(e, changes);
     const AttemptType type = next_attempt_type(policy, e);
@@ -161,9 +159,9 @@ Result<Task> lease_new_attempt(const Snapshot& view, Execution& e, const Lessee&
     return task_of(view, e, HandleKind::fresh, lessee.lease_ttl_ms, ctx);
 }
 
-Result<Task> lease_resumed_attempt(const Snapshot& view, Execution& e, const Lessee& lessee,
-                                   std::string event_reason, Changes& changes,
-                                   const Context& ctx) {
+expected<ClaimedTask> lease_resumed_attempt(const Snapshot& view, Execution& e,
+                                            const Lessee& lessee, std::string event_reason,
+                                            Changes& changes, const Context& ctx) {
     FF_TRY(const Policy* policy, policy_of(view, e, ctx));
     consume_grant(e, changes);
     begin_lease(e, lessee, ctx);
@@ -176,8 +174,9 @@ Result<Task> lease_resumed_attempt(const Snapshot& view, Execution& e, const Les
     return task_of(view, e, HandleKind::resumed, lessee.lease_ttl_ms, ctx);
 }
 
-Result<Task> lease_reclaimed_attempt(const Snapshot& view, Execution& e, const Lessee& lessee,
-                                     Changes& changes, const Context& ctx) {
+expected<ClaimedTask> lease_reclaimed_attempt(const Snapshot& view, Execution& e,
+                                              const Lessee& lessee, Changes& changes,
+                                              const Context& ctx) {
     FF_TRY(const Policy* policy, policy_of(view, e, ctx));
     const std::string lost(to_string(e.state.ownership));
     Attempt old = attempt_row(e, AttemptLifecycle::interrupted_reclaimed);
@@ -204,8 +203,8 @@ Result<Task> lease_reclaimed_attempt(const Snapshot& view, Execution& e, const L
     return task_of(view, e, HandleKind::reclaimed, lessee.lease_ttl_ms, ctx);
 }
 
-Result<std::uint32_t> reclaim_cap(const Snapshot& view, const Execution& e,
-                                  std::optional<std::uint32_t> argument, const Context& ctx) {
+expected<std::uint32_t> reclaim_cap(const Snapshot& view, const Execution& e,
+                                    std::optional<std::uint32_t> argument, const Context& ctx) {
     FF_TRY(const Policy* policy, policy_of(view, e, ctx));
     if (policy != nullptr) {
         return policy->reclaim_cap();
@@ -261,8 +260,8 @@ Grant put_grant(const Snapshot& view, Execution& e, GrantTerms terms, Changes& c
     grant.grant_key = grant_key(row, e.id);
     grant.expires_at_ms = row.expires_at;
     grant.lane_id = row.lane;
-    grant.attempt_index = row.kind == GrantKind::resume ? e.current_attempt_index.value_or(0)
-                                                        : e.total_attempt_count;
+    grant.attempt_index =
+        row.kind == GrantKind::resume ? e.current_attempt_index.value_or(0) : e.total_attempt_count;
     changes.put_grants.push_back(std::move(row));
     return grant;
 }

@@ -7,29 +7,30 @@
 namespace ff::core {
 
 /// A new attempt of a runnable execution (first, retry, fallback or replay).
-Result<Task> lease_new_attempt(const Snapshot& view, Execution& e, const Lessee& lessee,
-                               std::optional<std::string> event_reason, Changes& changes,
-                               const Context& ctx);
+expected<ClaimedTask> lease_new_attempt(const Snapshot& view, Execution& e, const Lessee& lessee,
+                                        std::optional<std::string> event_reason, Changes& changes,
+                                        const Context& ctx);
 
 /// The interrupted attempt of a runnable execution goes on under a new lease.
-Result<Task> lease_resumed_attempt(const Snapshot& view, Execution& e, const Lessee& lessee,
-                                   std::string event_reason, Changes& changes,
-                                   const Context& ctx);
+expected<ClaimedTask> lease_resumed_attempt(const Snapshot& view, Execution& e,
+                                            const Lessee& lessee, std::string event_reason,
+                                            Changes& changes, const Context& ctx);
 
 /// A new attempt in place of one whose lease was lost. The caller has checked the cap.
-Result<Task> lease_reclaimed_attempt(const Snapshot& view, Execution& e, const Lessee& lessee,
-                                     Changes& changes, const Context& ctx);
+expected<ClaimedTask> lease_reclaimed_attempt(const Snapshot& view, Execution& e,
+                                              const Lessee& lessee, Changes& changes,
+                                              const Context& ctx);
 
 /// How often this execution may be reclaimed.
-Result<std::uint32_t> reclaim_cap(const Snapshot& view, const Execution& e,
-                                  std::optional<std::uint32_t> argument, const Context& ctx);
+expected<std::uint32_t> reclaim_cap(const Snapshot& view, const Execution& e,
+                                    std::optional<std::uint32_t> argument, const Context& ctx);
 /// Ends an execution whose reclaims are used up.
 void finish_reclaims_exceeded(const Snapshot& view, Execution& e, Changes& changes,
                               TimestampMs now);
 
 /// The task of the present lease.
-Result<Task> task_of(const Snapshot& view, const Execution& e, HandleKind kind, DurationMs ttl_ms,
-                     const Context& ctx);
+expected<ClaimedTask> task_of(const Snapshot& view, const Execution& e, HandleKind kind,
+                              DurationMs ttl_ms, const Context& ctx);
 
 /// A live grant's key text, and the row it came from.
 std::string grant_key(const GrantRow& grant, const ExecutionId& id);

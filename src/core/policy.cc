@@ -1,6 +1,6 @@
 #include <ff/policy.h>
 
-#include "base/json.h"
+#include <ff/json.h>
 #include "base/utf8.h"
 
 #include <algorithm>
@@ -41,22 +41,22 @@ std::unexpected<Error> invalid(std::string_view member, std::string_view reason)
 /// there: absent and null leave the default that stands in it.
 class Reader {
   public:
-    Reader(const json::Value& object, std::string path) : object_(object), path_(std::move(path)) {}
+    Reader(const js::Value& object, std::string path) : object_(object), path_(std::move(path)) {}
 
     [[nodiscard]] std::string path_of(std::string_view name) const {
         return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
     }
 
-    [[nodiscard]] const json::Value* find(std::string_view name) const {
-        const json::Value* value = object_.find(name);
+    [[nodiscard]] const js::Value* find(std::string_view name) const {
+        const js::Value* value = object_.find(name);
         return value == nullptr || value->is_null() ? nullptr : value;
     }
 
     /// Integers that may not be negative; `Target` is a number type or an optional of one.
     template <class Target>
-    Result<void> integer(std::string_view name, Target& target,
-                         std::int64_t value_max = integer_max) const {
-        const json::Value* value = find(name);
+    expected<void> integer(std::string_view name, Target& target,
+                           std::int64_t value_max = integer_max) const {
+        const js::Value* value = find(name);
         if (value == nullptr) {
             return {};
         }
@@ -72,8 +72,8 @@ class Reader {
         return {};
     }
 
-    Result<void> boolean(std::string_view name, bool& target) const {
-        const json::Value* value = find(name);
+    expected<void> boolean(std::string_view name, bool& target) const {
+        const js::Value* value = find(name);
         if (value == nullptr) {
             return {};
         }
@@ -84,8 +84,8 @@ class Reader {
         return {};
     }
 
-    Result<void> multiplier(std::string_view name, double& target) const {
-        const json::Value* value = find(name);
+    expected<void> multiplier(std::string_view name, double& target) const {
+        const js::Value* value = find(name);
         if (value == nullptr) {
             return {};
         }
@@ -110,8 +110,8 @@ class Reader {
     }
 
     template <class Target>
-    Result<void> string(std::string_view name, Target& target) const {
-        const json::Value* value = find(name);
+    expected<void> string(std::string_view name, Target& target) const {
+        const js::Value* value = find(name);
         if (value == nullptr) {
             return {};
         }
@@ -123,8 +123,8 @@ class Reader {
     }
 
     template <std::size_t N>
-    Result<void> word(std::string_view name, const std::array<std::string_view, N>& words,
-                      std::string& target) const {
+    expected<void> word(std::string_view name, const std::array<std::string_view, N>& words,
+                        std::string& target) const {
         FF_TRY_VOID(string(name, target));
         if (std::ranges::find(words, target) == words.end()) {
             return invalid(path_of(name), "invalid_value");
@@ -133,8 +133,8 @@ class Reader {
     }
 
     /// The elements of an array, or null when it is absent.
-    [[nodiscard]] Result<const json::Array*> array(std::string_view name) const {
-        const json::Value* value = find(name);
+    [[nodiscard]] expected<const js::Array*> array(std::string_view name) const {
+        const js::Value* value = find(name);
         if (value == nullptr) {
             return nullptr;
         }
@@ -145,8 +145,8 @@ class Reader {
     }
 
     /// A reader of a nested object, or nothing when it is absent.
-    [[nodiscard]] Result<std::optional<Reader>> object(std::string_view name) const {
-        const json::Value* value = find(name);
+    [[nodiscard]] expected<std::optional<Reader>> object(std::string_view name) const {
+        const js::Value* value = find(name);
         if (value == nullptr) {
             return std::nullopt;
         }
@@ -157,8 +157,8 @@ class Reader {
     }
 
   private:
-    static Result<std::int64_t> to_integer(const json::Value& value, const std::string& path) {
-        const json::Number* number = value.if_number();
+    static expected<std::int64_t> to_integer(const js::Value& value, const std::string& path) {
+        const js::Number* number = value.if_number();
         if (number == nullptr || number->text.find_first_of(".eE") != std::string::npos) {
             return invalid(path, "not_integer");
         }
@@ -172,11 +172,11 @@ class Reader {
         return *integer;
     }
 
-    const json::Value& object_;
+    const js::Value& object_;
     std::string path_;
 };
 
-Result<Backoff> read_backoff(const Reader& reader) {
+expected<Backoff> read_backoff(const Reader& reader) {
     std::string type;
     FF_TRY_VOID(reader.string("type", type));
     Backoff backoff;
@@ -198,14 +198,14 @@ Result<Backoff> read_backoff(const Reader& reader) {
     return backoff;
 }
 
-Result<RetryPolicy> read_retry(const Reader& reader) {
+expected<RetryPolicy> read_retry(const Reader& reader) {
     RetryPolicy retry;
     FF_TRY_VOID(reader.integer("max_retries", retry.max_retries, max_retries_max));
     FF_TRY(const auto backoff, reader.object("backoff"));
     if (backoff) {
         FF_TRY(retry.backoff, read_backoff(*backoff));
     }
-    FF_TRY(const json::Array* categories, reader.array("retryable_categories"));
+    FF_TRY(const js::Array* categories, reader.array("retryable_categories"));
     for (std::size_t i = 0; categories != nullptr && i < categories->size(); ++i) {
         const std::string* category = (*categories)[i].if_string();
         if (category == nullptr) {
@@ -217,7 +217,7 @@ Result<RetryPolicy> read_retry(const Reader& reader) {
     return retry;
 }
 
-Result<TimeoutPolicy> read_timeout(const Reader& reader) {
+expected<TimeoutPolicy> read_timeout(const Reader& reader) {
     TimeoutPolicy timeout;
     FF_TRY_VOID(reader.integer("attempt_timeout_ms", timeout.attempt_timeout_ms));
     FF_TRY_VOID(reader.integer("execution_deadline_ms", timeout.execution_deadline_ms));
@@ -225,16 +225,16 @@ Result<TimeoutPolicy> read_timeout(const Reader& reader) {
     return timeout;
 }
 
-Result<SuspensionPolicy> read_suspension(const Reader& reader) {
+expected<SuspensionPolicy> read_suspension(const Reader& reader) {
     SuspensionPolicy suspension;
     FF_TRY_VOID(reader.integer("default_timeout_ms", suspension.default_timeout_ms));
     FF_TRY_VOID(reader.word("timeout_behavior", timeout_behaviors, suspension.timeout_behavior));
     return suspension;
 }
 
-Result<std::vector<FallbackTier>> read_fallback(const Reader& reader) {
+expected<std::vector<FallbackTier>> read_fallback(const Reader& reader) {
     std::vector<FallbackTier> tiers;
-    FF_TRY(const json::Array* array, reader.array("tiers"));
+    FF_TRY(const js::Array* array, reader.array("tiers"));
     if (array == nullptr) {
         return tiers;
     }
@@ -242,7 +242,7 @@ Result<std::vector<FallbackTier>> read_fallback(const Reader& reader) {
         return invalid(reader.path_of("tiers"), "too_many");
     }
     for (std::size_t i = 0; i < array->size(); ++i) {
-        const json::Value& element = (*array)[i];
+        const js::Value& element = (*array)[i];
         const std::string path = reader.path_of("tiers." + std::to_string(i));
         if (element.if_object() == nullptr) {
             return invalid(path, "not_object");
@@ -262,17 +262,17 @@ Result<std::vector<FallbackTier>> read_fallback(const Reader& reader) {
     return tiers;
 }
 
-Result<std::vector<std::string>> read_capabilities(const Reader& reader) {
-    const json::Value* value = reader.find("required_capabilities");
+expected<std::vector<std::string>> read_capabilities(const Reader& reader) {
+    const js::Value* value = reader.find("required_capabilities");
     if (value == nullptr) {
         return std::vector<std::string>{};
     }
-    const json::Array* array = value->if_array();
+    const js::Array* array = value->if_array();
     if (array == nullptr) {
         return fail(ErrorCode::invalid_capabilities, "required:not_array");
     }
     std::vector<std::string> tokens;
-    for (const json::Value& element : *array) {
+    for (const js::Value& element : *array) {
         if (element.if_string() == nullptr) {
             return fail(ErrorCode::invalid_capabilities, "required:non_string_token");
         }
@@ -281,7 +281,7 @@ Result<std::vector<std::string>> read_capabilities(const Reader& reader) {
     return normalise_capabilities(std::move(tokens), CapabilitySide::required);
 }
 
-Result<RoutingRequirements> read_routing(const Reader& reader) {
+expected<RoutingRequirements> read_routing(const Reader& reader) {
     RoutingRequirements routing;
     FF_TRY(routing.required_capabilities, read_capabilities(reader));
     FF_TRY_VOID(reader.string("preferred_locality", routing.preferred_locality));
@@ -295,7 +295,7 @@ Result<RoutingRequirements> read_routing(const Reader& reader) {
     return routing;
 }
 
-Result<StreamPolicy> read_stream(const Reader& reader) {
+expected<StreamPolicy> read_stream(const Reader& reader) {
     StreamPolicy stream;
     FF_TRY_VOID(reader.word("durability_mode", durability_modes, stream.durability_mode));
     FF_TRY_VOID(reader.integer("retention_maxlen", stream.retention_maxlen));
@@ -304,7 +304,7 @@ Result<StreamPolicy> read_stream(const Reader& reader) {
 }
 
 template <class Id>
-Result<Id> to_id(const json::Value& value, std::string_view path) {
+expected<Id> to_id(const js::Value& value, std::string_view path) {
     if (value.if_string() == nullptr) {
         return invalid(path, "not_string");
     }
@@ -315,9 +315,9 @@ Result<Id> to_id(const json::Value& value, std::string_view path) {
     return *id;
 }
 
-Result<std::vector<BudgetId>> read_budget_ids(const Reader& reader) {
+expected<std::vector<BudgetId>> read_budget_ids(const Reader& reader) {
     std::vector<BudgetId> ids;
-    FF_TRY(const json::Array* array, reader.array("budget_ids"));
+    FF_TRY(const js::Array* array, reader.array("budget_ids"));
     if (array == nullptr) {
         return ids;
     }
@@ -337,7 +337,7 @@ Result<std::vector<BudgetId>> read_budget_ids(const Reader& reader) {
 
 /// Reads a nested object with `read` into `target`, an optional, unless it is absent.
 template <class Target, class Read>
-Result<void> read_nested(const Reader& reader, std::string_view name, Target& target, Read read) {
+expected<void> read_nested(const Reader& reader, std::string_view name, Target& target, Read read) {
     FF_TRY(const auto nested, reader.object(name));
     if (nested) {
         FF_TRY(target, read(*nested));
@@ -347,8 +347,8 @@ Result<void> read_nested(const Reader& reader, std::string_view name, Target& ta
 
 }  // namespace
 
-Result<Policy> Policy::parse(std::string_view json) {
-    const auto document = json::parse(json);
+expected<Policy> Policy::parse(std::string_view text) {
+    const auto document = js::parse(text);
     if (!document || document->if_object() == nullptr) {
         return fail(ErrorCode::invalid_policy_json, "malformed");
     }
@@ -364,7 +364,7 @@ Result<Policy> Policy::parse(std::string_view json) {
     FF_TRY_VOID(read_nested(reader, "fallback_policy", policy.fallback_tiers, read_fallback));
     FF_TRY_VOID(reader.integer("max_replay_count", policy.max_replay_count, u32_max));
     FF_TRY(policy.budget_ids, read_budget_ids(reader));
-    if (const json::Value* id = reader.find("quota_policy_id")) {
+    if (const js::Value* id = reader.find("quota_policy_id")) {
         FF_TRY(policy.quota_policy_id, to_id<QuotaPolicyId>(*id, "quota_policy_id"));
     }
     FF_TRY_VOID(
@@ -381,86 +381,86 @@ Result<Policy> Policy::parse(std::string_view json) {
 namespace {
 
 template <class T>
-void add_if(json::Object& object, std::string_view name, const std::optional<T>& value) {
+void add_if(js::Object& object, std::string_view name, const std::optional<T>& value) {
     if (value) {
         object.emplace_back(name, *value);
     }
 }
 
-json::Value to_value(const Backoff& backoff) {
+js::Value to_value(const Backoff& backoff) {
     switch (backoff.type) {
         case Backoff::Type::exponential:
-            return json::Object{{"type", "exponential"},
-                                {"initial_delay_ms", backoff.initial_delay_ms},
-                                {"max_delay_ms", backoff.max_delay_ms},
-                                {"multiplier", backoff.multiplier},
-                                {"jitter", backoff.jitter}};
+            return js::Object{{"type", "exponential"},
+                              {"initial_delay_ms", backoff.initial_delay_ms},
+                              {"max_delay_ms", backoff.max_delay_ms},
+                              {"multiplier", backoff.multiplier},
+                              {"jitter", backoff.jitter}};
         case Backoff::Type::fixed:
-            return json::Object{{"type", "fixed"}, {"delay_ms", backoff.delay_ms}};
+            return js::Object{{"type", "fixed"}, {"delay_ms", backoff.delay_ms}};
         case Backoff::Type::unknown: break;
     }
-    return json::Object{{"type", "fixed"}, {"delay_ms", unknown_backoff_ms}};
+    return js::Object{{"type", "fixed"}, {"delay_ms", unknown_backoff_ms}};
 }
 
-json::Value to_value(const std::vector<std::string>& texts) {
-    return json::Array(texts.begin(), texts.end());
+js::Value to_value(const std::vector<std::string>& texts) {
+    return js::Array(texts.begin(), texts.end());
 }
 
-json::Value to_value(const RetryPolicy& retry) {
-    return json::Object{{"max_retries", retry.max_retries},
-                        {"backoff", to_value(retry.backoff)},
-                        {"retryable_categories", to_value(retry.retryable_categories)}};
+js::Value to_value(const RetryPolicy& retry) {
+    return js::Object{{"max_retries", retry.max_retries},
+                      {"backoff", to_value(retry.backoff)},
+                      {"retryable_categories", to_value(retry.retryable_categories)}};
 }
 
-json::Value to_value(const TimeoutPolicy& timeout) {
-    json::Object object;
+js::Value to_value(const TimeoutPolicy& timeout) {
+    js::Object object;
     add_if(object, "attempt_timeout_ms", timeout.attempt_timeout_ms);
     add_if(object, "execution_deadline_ms", timeout.execution_deadline_ms);
     add_if(object, "max_reclaim_count", timeout.max_reclaim_count);
     return object;
 }
 
-json::Value to_value(const SuspensionPolicy& suspension) {
-    json::Object object;
+js::Value to_value(const SuspensionPolicy& suspension) {
+    js::Object object;
     add_if(object, "default_timeout_ms", suspension.default_timeout_ms);
     object.emplace_back("timeout_behavior", suspension.timeout_behavior);
     return object;
 }
 
-json::Value to_value(const std::vector<FallbackTier>& tiers) {
-    json::Array array;
+js::Value to_value(const std::vector<FallbackTier>& tiers) {
+    js::Array array;
     for (const FallbackTier& tier : tiers) {
-        json::Object object{{"provider", tier.provider}, {"model", tier.model}};
+        js::Object object{{"provider", tier.provider}, {"model", tier.model}};
         add_if(object, "timeout_ms", tier.timeout_ms);
         array.emplace_back(std::move(object));
     }
-    return json::Object{{"tiers", std::move(array)}};
+    return js::Object{{"tiers", std::move(array)}};
 }
 
-json::Value to_value(const std::vector<BudgetId>& ids) {
-    json::Array array;
+js::Value to_value(const std::vector<BudgetId>& ids) {
+    js::Array array;
     for (const BudgetId& id : ids) {
         array.emplace_back(id.to_string());
     }
     return array;
 }
 
-json::Value to_value(const RoutingRequirements& routing) {
-    json::Object object{{"required_capabilities", to_value(routing.required_capabilities)}};
+js::Value to_value(const RoutingRequirements& routing) {
+    js::Object object{{"required_capabilities", to_value(routing.required_capabilities)}};
     add_if(object, "preferred_locality", routing.preferred_locality);
     add_if(object, "isolation_level", routing.isolation_level);
     return object;
 }
 
-json::Value to_value(const StreamPolicy& stream) {
-    json::Object object{{"durability_mode", stream.durability_mode},
-                        {"retention_maxlen", stream.retention_maxlen}};
+js::Value to_value(const StreamPolicy& stream) {
+    js::Object object{{"durability_mode", stream.durability_mode},
+                      {"retention_maxlen", stream.retention_maxlen}};
     add_if(object, "retention_ttl_ms", stream.retention_ttl_ms);
     return object;
 }
 
 template <class T>
-void add_nested_if(json::Object& object, std::string_view name, const std::optional<T>& value) {
+void add_nested_if(js::Object& object, std::string_view name, const std::optional<T>& value) {
     if (value) {
         object.emplace_back(name, to_value(*value));
     }
@@ -469,7 +469,7 @@ void add_nested_if(json::Object& object, std::string_view name, const std::optio
 }  // namespace
 
 std::string Policy::to_json() const {
-    json::Object object;
+    js::Object object;
     if (priority != 0) {
         object.emplace_back("priority", priority);
     }
@@ -492,7 +492,7 @@ std::string Policy::to_json() const {
     add_if(object, "dedup_window_ms", dedup_window_ms);
     add_nested_if(object, "stream_policy", stream_policy);
     add_if(object, "max_signals_per_execution", max_signals_per_execution);
-    return json::dump(object);
+    return js::dump(object);
 }
 
 std::uint32_t Policy::reclaim_cap() const {
@@ -557,8 +557,8 @@ std::string_view capability_fault(const std::vector<std::string>& tokens, Capabi
 
 }  // namespace
 
-Result<std::vector<std::string>> normalise_capabilities(std::vector<std::string> tokens,
-                                                        CapabilitySide side) {
+expected<std::vector<std::string>> normalise_capabilities(std::vector<std::string> tokens,
+                                                          CapabilitySide side) {
     std::ranges::sort(tokens);
     const auto repeats = std::ranges::unique(tokens);
     tokens.erase(repeats.begin(), repeats.end());

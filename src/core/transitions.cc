@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include <ff/json.h>
 #include "base/check.h"
-#include "base/json.h"
 
 namespace ff::core {
 
-Result<const Policy*> PolicyCache::get(const std::string& json) {
+expected<const Policy*> PolicyCache::get(const std::string& json) {
     if (auto it = parsed_.find(json); it != parsed_.end()) {
         return &it->second;
     }
@@ -49,9 +49,9 @@ std::string tags_json(const Tags& tags) {
         if (out.size() > 1) {
             out += ',';
         }
-        json::append_quoted(out, key);
+        js::append_quoted(out, key);
         out += ':';
-        json::append_quoted(out, value);
+        js::append_quoted(out, value);
     }
     return out + "}";
 }
@@ -259,14 +259,14 @@ void revoke(const Snapshot& view, Execution& e, const std::string& reason,
 }
 
 std::string reason_details(const std::string& reason) {
-    return json::dump(json::Object{{"reason", reason}});
+    return js::dump(js::Object{{"reason", reason}});
 }
 
 std::string cancel_details(const std::string& reason, const std::string& source) {
-    return json::dump(json::Object{{"reason", reason}, {"source", source}});
+    return js::dump(js::Object{{"reason", reason}, {"source", source}});
 }
 
-Result<const Policy*> policy_of(const Snapshot& view, const Execution& e, const Context& ctx) {
+expected<const Policy*> policy_of(const Snapshot& view, const Execution& e, const Context& ctx) {
     if (!e.has_policy) {
         return nullptr;
     }
@@ -277,9 +277,9 @@ Result<const Policy*> policy_of(const Snapshot& view, const Execution& e, const 
     return ctx.policies.get(*input->policy);
 }
 
-Result<std::optional<TimestampMs>> try_schedule_retry(const Snapshot& view, Execution& e,
-                                                      const Failure& failure, Changes& changes,
-                                                      const Context& ctx) {
+expected<std::optional<TimestampMs>> try_schedule_retry(const Snapshot& view, Execution& e,
+                                                        const Failure& failure, Changes& changes,
+                                                        const Context& ctx) {
     FF_TRY(const Policy* policy, policy_of(view, e, ctx));
     if (policy == nullptr || !policy->retry_policy) {
         return std::nullopt;
@@ -294,8 +294,8 @@ Result<std::optional<TimestampMs>> try_schedule_retry(const Snapshot& view, Exec
     DurationMs delay = backoff_delay(retry.backoff, e.retry_count);
     if (retry.backoff.jitter && retry.backoff.type == Backoff::Type::exponential) {
         const DurationMs half = delay / 2;
-        delay = half + static_cast<DurationMs>(
-                           ctx.ids.uniform(static_cast<std::uint64_t>(delay - half)));
+        delay = half +
+                static_cast<DurationMs>(ctx.ids.uniform(static_cast<std::uint64_t>(delay - half)));
     }
     const TimestampMs at = ctx.now + delay;
     const std::uint32_t failed_index = e.current_attempt_index.value_or(0);
@@ -318,9 +318,8 @@ Result<std::optional<TimestampMs>> try_schedule_retry(const Snapshot& view, Exec
                         std::to_string(failed_index) + " failed: " + failure.reason + ")";
     set_state(e,
               {LifecyclePhase::runnable, OwnershipState::unowned,
-               EligibilityState::not_eligible_until_time,
-               BlockingReason::waiting_for_retry_backoff, TerminalOutcome::none,
-               AttemptState::pending_retry_attempt},
+               EligibilityState::not_eligible_until_time, BlockingReason::waiting_for_retry_backoff,
+               TerminalOutcome::none, AttemptState::pending_retry_attempt},
               ctx.now);
     return at;
 }

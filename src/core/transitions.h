@@ -82,12 +82,12 @@ struct Failure {
 };
 /// Nothing when the policy gives no (further) retry; else the time of the retry, with the row
 /// already moved to backoff.
-Result<std::optional<TimestampMs>> try_schedule_retry(const Snapshot& view, Execution& e,
-                                                      const Failure& failure, Changes& changes,
-                                                      const Context& ctx);
+expected<std::optional<TimestampMs>> try_schedule_retry(const Snapshot& view, Execution& e,
+                                                        const Failure& failure, Changes& changes,
+                                                        const Context& ctx);
 
 /// The policy of an execution, or null when it has none.
-Result<const Policy*> policy_of(const Snapshot& view, const Execution& e, const Context& ctx);
+expected<const Policy*> policy_of(const Snapshot& view, const Execution& e, const Context& ctx);
 
 /// Makes it claimable by anyone who satisfies its route.
 void make_eligible(Execution& e, TimestampMs now);

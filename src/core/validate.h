@@ -11,12 +11,12 @@
 
 namespace ff::core {
 
-Result<void> check_lease_ttl(DurationMs ttl_ms);
-Result<void> check_grant_ttl(DurationMs ttl_ms);
-Result<void> check_worker(std::string_view worker_id, std::string_view worker_instance_id);
-Result<void> check_reason(std::string_view field, std::string_view text, std::size_t bytes_max);
+expected<void> check_lease_ttl(DurationMs ttl_ms);
+expected<void> check_grant_ttl(DurationMs ttl_ms);
+expected<void> check_worker(std::string_view worker_id, std::string_view worker_instance_id);
+expected<void> check_reason(std::string_view field, std::string_view text, std::size_t bytes_max);
 /// The texts a grant keeps for audit.
-Result<void> check_audit(std::string_view field, const std::optional<std::string>& text);
-Result<void> check_tag(std::string_view key, std::string_view value);
+expected<void> check_audit(std::string_view field, const std::optional<std::string>& text);
+expected<void> check_tag(std::string_view key, std::string_view value);
 
 }  // namespace ff::core

@@ -71,7 +71,7 @@ void Batch::apply(core::Changes changes) {
     snapshot_.apply(std::move(changes));
 }
 
-Result<void> Batch::handle_due(Run& run, std::size_t due_max) {
+expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
     if (due_max == 0 || !next_due_ || *next_due_ > ctx_.now) {
         return {};
     }
@@ -123,12 +123,12 @@ Result<void> Batch::handle_due(Run& run, std::size_t due_max) {
     return {};
 }
 
-Result<void> Batch::load_all(const std::vector<Pending>& commands) {
+expected<void> Batch::load_all(const std::vector<Pending>& commands) {
     core::ReadSet set;
     for (const Pending& pending : commands) {
         reads_of(pending.command, set);
     }
-    return set.empty() ? Result<void>() : store_.load(set, snapshot_);
+    return set.empty() ? expected<void>() : store_.load(set, snapshot_);
 }
 
 void Batch::decide_all(std::vector<Pending>& commands, Run& run) {
@@ -177,7 +177,7 @@ Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_
     }
     // What commands name is loaded first: on a shared store that may wait for another process, and
     // nothing is held while waiting.
-    Result<void> ok = load_all(commands);
+    expected<void> ok = load_all(commands);
     bool due_ok = true;
     if (ok) {
         ok = handle_due(run, due_max);
@@ -224,7 +224,7 @@ bool Batch::anything_to_write() const {
            dirty(snapshot_.workers);
 }
 
-Result<void> Batch::commit(Run& run) {
+expected<void> Batch::commit(Run& run) {
     if (!anything_to_write()) {
         store_.rollback();
         snapshot_.clear();
@@ -280,7 +280,7 @@ void Batch::set_aside(core::Eid eid) {
     failing.until = ctx_.now + (failing.times < failures_max ? failing_retry_ms : failing_rest_ms);
 }
 
-Result<void> Batch::run_internal(TimestampMs now, const std::function<Result<void>()>& body) {
+expected<void> Batch::run_internal(TimestampMs now, const std::function<expected<void>()>& body) {
     ctx_.now = now;
     due_now_.clear();
     only_due_ = false;
@@ -301,7 +301,7 @@ Result<void> Batch::run_internal(TimestampMs now, const std::function<Result<voi
     return {};
 }
 
-Result<void> Batch::refresh_next_due() {
+expected<void> Batch::refresh_next_due() {
     FF_TRY_VOID(store_.begin());
     auto due = store_.next_due(std::numeric_limits<TimestampMs>::min());
     store_.rollback();

@@ -45,12 +45,12 @@ class Batch {
             Waiting waiting = Waiting::served);
 
     /// One transaction for a job of the engine's own. The body decides through decide_one().
-    Result<void> run_internal(TimestampMs now, const std::function<Result<void>()>& body);
+    expected<void> run_internal(TimestampMs now, const std::function<expected<void>()>& body);
     /// Inside run_internal: loads what the command reads, decides it, keeps its changes.
     template <class C>
     auto decide_one(const C& command)
-        -> Result<decltype(core::decide(std::declval<const core::Snapshot&>(), command,
-                                        std::declval<const core::Context&>()))>;
+        -> expected<decltype(core::decide(std::declval<const core::Snapshot&>(), command,
+                                          std::declval<const core::Context&>()))>;
 
     /// Inside run_internal: keeps changes that were decided elsewhere.
     void keep(core::Changes changes) { apply(std::move(changes)); }
@@ -60,7 +60,7 @@ class Batch {
     /// How many timers the last batch looked at.
     [[nodiscard]] std::size_t due_taken() const { return due_now_.size(); }
     /// Asks the store again (after open, and now and then as a safety net).
-    Result<void> refresh_next_due();
+    expected<void> refresh_next_due();
 
     /// Has anything been committed since the last call that nobody waits for yet?
     bool take_unsynced() { return std::exchange(unsynced_, false); }
@@ -73,9 +73,9 @@ class Batch {
     core::Snapshot& snapshot() { return snapshot_; }
 
   private:
-    Result<void> load_all(const std::vector<Pending>& commands);
+    expected<void> load_all(const std::vector<Pending>& commands);
     void decide_all(std::vector<Pending>& commands, Run& run);
-    Result<void> handle_due(Run& run, std::size_t due_max);
+    expected<void> handle_due(Run& run, std::size_t due_max);
     void apply(core::Changes changes);
     /// Keeps a decision's changes; its answer as a response.
     template <class R>
@@ -86,7 +86,7 @@ class Batch {
         }
         return Reply(std::in_place_type<R>, std::move(*decision.answer));
     }
-    Result<void> commit(Run& run);
+    expected<void> commit(Run& run);
     void after_commit();
     /// Whose fault a failure may be: of work that is due, or of anything else in the batch.
     enum class Suspect : std::uint8_t { due, others };
@@ -119,8 +119,8 @@ class Batch {
 
 template <class C>
 auto Batch::decide_one(const C& command)
-    -> Result<decltype(core::decide(std::declval<const core::Snapshot&>(), command,
-                                    std::declval<const core::Context&>()))> {
+    -> expected<decltype(core::decide(std::declval<const core::Snapshot&>(), command,
+                                      std::declval<const core::Context&>()))> {
     core::ReadSet set;
     core::reads(command, set);
     FF_TRY_VOID(store_.load(set, snapshot_));

@@ -29,6 +29,10 @@ Demand demand_by(const Command& command) {
     return {{grant.lane_id}, grant.capabilities, grant.ns, {}};
 }
 
+bool is_abandoned(const Pending& claim) {
+    return claim.number != 0 && std::get<Claim>(claim.command).abandoned.stop_requested();
+}
+
 std::size_t wanted(const Pending& claim) {
     const auto* direct = std::get_if<Claim>(&claim.command);
     return direct != nullptr ? direct->max_tasks : 1;
@@ -44,10 +48,10 @@ Response nothing(const Pending& claim) {
 
 }  // namespace
 
-Result<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
-                              core::Snapshot& snapshot, const core::Context& ctx,
-                              const ApplyFn& apply, std::vector<Outcome>& outcomes,
-                              std::vector<Outcome>& refused) {
+expected<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
+                                core::Snapshot& snapshot, const core::Context& ctx,
+                                const ApplyFn& apply, std::vector<Outcome>& outcomes,
+                                std::vector<Outcome>& refused) {
     bytes_served_ = 0;
     for (const core::Route& route : snapshot.new_routes) {
         ready_.add_route(route);
@@ -163,6 +167,9 @@ void ClaimDesk::enqueue(Pending claim, TimestampMs now) {
     if (!claim.deadline) {
         claim.deadline = now + (direct != nullptr ? direct->max_wait_ms : 0);
     }
+    if (is_abandoned(claim)) {
+        claim.deadline = now;
+    }
     if (*claim.deadline > now && deadlines_.size() >= waiting_max_) {
         claim.no_room = true;  // it may have what is there, but not wait
         claim.deadline = now;
@@ -175,23 +182,31 @@ void ClaimDesk::enqueue(Pending claim, TimestampMs now) {
     desk.queue.push_back({std::move(claim), deadlines_.end(), ++arrivals_});
     auto place = std::prev(desk.queue.end());
     place->deadline = deadlines_.emplace(deadline, Place{&desk, place});
+    if (place->pending.number != 0) {
+        abandonable_.emplace(place->pending.number, Place{&desk, place});
+    }
 }
 
 void ClaimDesk::answer(Desk& desk, std::list<Parked>::iterator claim, Response response,
                        std::vector<Outcome>& outcomes) {
     deadlines_.erase(claim->deadline);
+    abandonable_.erase(claim->pending.number);
     outcomes.push_back({std::move(claim->pending), std::move(response)});
     desk.queue.erase(claim);
 }
 
-Result<void> ClaimDesk::serve_desk(Desk& desk, core::Snapshot& snapshot, const core::Context& ctx,
-                                   const ApplyFn& apply, std::vector<Outcome>& outcomes) {
+expected<void> ClaimDesk::serve_desk(Desk& desk, core::Snapshot& snapshot, const core::Context& ctx,
+                                     const ApplyFn& apply, std::vector<Outcome>& outcomes) {
     std::size_t demand = demand_of(desk);
     core::ReadSet lanes;
     lanes.lanes = desk.group->demand.lanes;
     FF_TRY_VOID(store_.load(lanes, snapshot));
     while (!desk.queue.empty() && bytes_served_ < batch_bytes_max) {
         auto claim = desk.queue.begin();
+        if (is_abandoned(claim->pending)) {
+            answer(desk, claim, nothing(claim->pending), outcomes);
+            continue;
+        }
         FF_TRY(auto response, serve_one(*desk.group, claim->pending, demand, snapshot, ctx, apply));
         if (!response) {
             break;  // nothing for the first, hence nothing for those who ask for the same
@@ -202,10 +217,11 @@ Result<void> ClaimDesk::serve_desk(Desk& desk, core::Snapshot& snapshot, const c
     return {};
 }
 
-Result<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group, const Pending& claim,
-                                                     std::size_t demand, core::Snapshot& snapshot,
-                                                     const core::Context& ctx,
-                                                     const ApplyFn& apply) {
+expected<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group,
+                                                       const Pending& claim, std::size_t demand,
+                                                       core::Snapshot& snapshot,
+                                                       const core::Context& ctx,
+                                                       const ApplyFn& apply) {
     const auto* direct = std::get_if<Claim>(&claim.command);
     const std::size_t bytes_before = bytes_served_;
     ClaimResult result;
@@ -260,9 +276,9 @@ Result<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group, c
     return Response(std::move(result));
 }
 
-Result<const core::Execution*> ClaimDesk::next_candidate(ReadyIndex::Group& group,
-                                                         core::Snapshot& snapshot,
-                                                         std::size_t demand) {
+expected<const core::Execution*> ClaimDesk::next_candidate(ReadyIndex::Group& group,
+                                                           core::Snapshot& snapshot,
+                                                           std::size_t demand) {
     const auto& lanes = group.demand.lanes;
     const std::size_t start = lanes.size() > 1 ? rotation_++ % lanes.size() : 0;
     for (std::size_t i = 0; i < lanes.size(); ++i) {
@@ -303,6 +319,20 @@ Result<const core::Execution*> ClaimDesk::next_candidate(ReadyIndex::Group& grou
 void ClaimDesk::expire(TimestampMs now, std::vector<Outcome>& outcomes) {
     while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
         const auto [desk, claim] = deadlines_.begin()->second;
+        answer(*desk, claim, nothing(claim->pending), outcomes);
+        if (desk->queue.empty()) {
+            desks_.erase(desk->group.get());
+        }
+    }
+}
+
+void ClaimDesk::abandon(const std::vector<std::uint64_t>& claims, std::vector<Outcome>& outcomes) {
+    for (const std::uint64_t number : claims) {
+        const auto it = abandonable_.find(number);
+        if (it == abandonable_.end()) {
+            continue;  // it has its answer
+        }
+        const auto [desk, claim] = it->second;
         answer(*desk, claim, nothing(claim->pending), outcomes);
         if (desk->queue.empty()) {
             desks_.erase(desk->group.get());

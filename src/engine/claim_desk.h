@@ -36,9 +36,9 @@ class ClaimDesk {
     /// Serves `claims` and every waiting claim for which something became ready (when these are
     /// left, in the next serve()). Those that got an answer go to `outcomes`, others wait on. An
     /// error is the store's: the batch must fail, and the claims it came of go to `refused`.
-    Result<void> serve(std::vector<Pending> claims, Waiting waiting, core::Snapshot& snapshot,
-                       const core::Context& ctx, const ApplyFn& apply,
-                       std::vector<Outcome>& outcomes, std::vector<Outcome>& refused);
+    expected<void> serve(std::vector<Pending> claims, Waiting waiting, core::Snapshot& snapshot,
+                         const core::Context& ctx, const ApplyFn& apply,
+                         std::vector<Outcome>& outcomes, std::vector<Outcome>& refused);
 
     /// On a shared store: these commands will be served in this transaction, with whom else is
     /// already known to be.
@@ -51,6 +51,8 @@ class ClaimDesk {
 
     /// Gives waiting claims whose time is over their answer: nothing.
     void expire(TimestampMs now, std::vector<Outcome>& outcomes);
+    /// The same for those of these numbers that still wait.
+    void abandon(const std::vector<std::uint64_t>& claims, std::vector<Outcome>& outcomes);
     /// The same for all (shutdown).
     void release_all(std::vector<Outcome>& outcomes);
     /// Gives all waiting claims this error.
@@ -77,15 +79,15 @@ class ClaimDesk {
         std::uint64_t arrival;
     };
 
-    Result<void> serve_desk(Desk& desk, core::Snapshot& snapshot, const core::Context& ctx,
-                            const ApplyFn& apply, std::vector<Outcome>& outcomes);
+    expected<void> serve_desk(Desk& desk, core::Snapshot& snapshot, const core::Context& ctx,
+                              const ApplyFn& apply, std::vector<Outcome>& outcomes);
     /// The answer, or nothing when there is no work for it.
-    Result<std::optional<Response>> serve_one(ReadyIndex::Group& group, const Pending& claim,
-                                              std::size_t demand, core::Snapshot& snapshot,
-                                              const core::Context& ctx, const ApplyFn& apply);
+    expected<std::optional<Response>> serve_one(ReadyIndex::Group& group, const Pending& claim,
+                                                std::size_t demand, core::Snapshot& snapshot,
+                                                const core::Context& ctx, const ApplyFn& apply);
     /// The next candidate over the group's active lanes, loaded with its input.
-    Result<const core::Execution*> next_candidate(ReadyIndex::Group& group,
-                                                  core::Snapshot& snapshot, std::size_t demand);
+    expected<const core::Execution*> next_candidate(ReadyIndex::Group& group,
+                                                    core::Snapshot& snapshot, std::size_t demand);
     /// How many executions its claims want.
     static std::size_t demand_of(const Desk& desk);
     /// The desks of `turn_`, those first whose first claim has waited longest.
@@ -102,7 +104,8 @@ class ClaimDesk {
     WarnFn warn_;
     std::unordered_map<ReadyIndex::Group*, Desk> desks_;  ///< with at least one waiting claim
     Deadlines deadlines_;
-    std::vector<ReadyIndex::Group*> turn_;  ///< whom this serve() looks at
+    std::unordered_map<std::uint64_t, Place> abandonable_;  ///< by number
+    std::vector<ReadyIndex::Group*> turn_;                  ///< whom this serve() looks at
     std::uint64_t arrivals_ = 0;
     std::size_t bytes_served_ = 0;  ///< of payloads, by this serve()
     std::uint64_t rotation_ = 0;

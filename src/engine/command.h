@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <variant>
 
 #include <ff/engine.h>
@@ -33,7 +34,10 @@ struct Pending {
     DoneFn done;
     std::size_t bytes = 0;
     std::optional<TimestampMs> deadline;  ///< of a claim that may wait; set when it is first seen
-    bool no_room = false;  ///< a claim that would wait, but as many as may are waiting already
+    bool no_room = false;      ///< a claim that would wait, but as many as may are waiting already
+    std::uint64_t number = 0;  ///< of a claim that may be abandoned
+    /// Tells the writer when it is.
+    std::unique_ptr<std::stop_callback<std::function<void()>>> on_abandon;
     std::uint64_t ticket = 0;  ///< of the run that had it alone: a failure there is its own
 };
 

@@ -127,8 +127,8 @@ EmbeddedEngine::EmbeddedEngine(std::unique_ptr<store::Store> store, EngineOption
     settings_.retention_ms = options_.retention_ms;
 }
 
-Result<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::start(std::unique_ptr<store::Store> store,
-                                                              EngineOptions options) {
+expected<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::start(std::unique_ptr<store::Store> store,
+                                                                EngineOptions options) {
     std::shared_ptr<EmbeddedEngine> engine(
         new EmbeddedEngine(std::move(store), std::move(options)));
     EmbeddedEngine& e = *engine;
@@ -143,7 +143,7 @@ Result<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::start(std::unique_ptr<st
     return engine;
 }
 
-Result<void> EmbeddedEngine::register_lanes() {
+expected<void> EmbeddedEngine::register_lanes() {
     FF_TRY(const LanePage known, run(ListLanes{std::nullopt, 100'000}));
     for (const std::string& lane : options_.lanes) {
         const bool there = std::ranges::any_of(
@@ -172,9 +172,9 @@ void EmbeddedEngine::stop() {
     });
 }
 
-Result<Command> EmbeddedEngine::prepare(Request request) {
+expected<Command> EmbeddedEngine::prepare(Request request) {
     return std::visit(
-        [this]<class Op>(Op&& op) -> Result<Command> {
+        [this]<class Op>(Op&& op) -> expected<Command> {
             using T = std::remove_cvref_t<Op>;
             if constexpr (is_read<T>) {
                 return ff::fail(ErrorCode::internal, "a read is not a command");
@@ -203,7 +203,9 @@ void EmbeddedEngine::call(Request request, DoneFn done) {
         done(std::unexpected(std::move(command).error()));
         return;
     }
-    writer_->submit(Pending{std::move(*command), std::move(done), bytes, std::nullopt});
+    Pending pending{std::move(*command), std::move(done), bytes, std::nullopt};
+    watch_abandonment(pending);
+    writer_->submit(std::move(pending));
 }
 
 void EmbeddedEngine::call_many(std::vector<Request> requests,
@@ -242,6 +244,7 @@ void EmbeddedEngine::call_many(std::vector<Request> requests,
             settle(i)(std::unexpected(std::move(command).error()));
         } else {
             commands.push_back({std::move(*command), settle(i), bytes, std::nullopt});
+            watch_abandonment(commands.back());
         }
     }
     if (!commands.empty()) {
@@ -260,13 +263,25 @@ Response EmbeddedEngine::read(const Request& request) {
     return std::visit(
         [this]<class Op>(const Op& op) -> Response {
             if constexpr (is_read<Op>) {
-                FF_TRY(auto reply, answer(op, ReadContext{*store_, clock_->now()}));
+                FF_TRY(auto reply,
+                       answer(op, ReadContext{*store_, clock_->now(), &writer_->scanner_log()}));
                 return Reply(std::in_place_type<typename Op::Result>, std::move(reply));
             } else {
                 return ff::fail(ErrorCode::internal, "a command is not a read");
             }
         },
         request);
+}
+
+void EmbeddedEngine::watch_abandonment(Pending& pending) {
+    const auto* claim = std::get_if<Claim>(&pending.command);
+    if (claim == nullptr || claim->max_wait_ms == 0 || !claim->abandoned.stop_possible()) {
+        return;
+    }
+    pending.number = ++claim_numbers_;
+    pending.on_abandon = std::make_unique<std::stop_callback<std::function<void()>>>(
+        claim->abandoned,
+        [writer = writer_.get(), number = pending.number] { writer->abandon(number); });
 }
 
 void EmbeddedEngine::read_later(Request request, DoneFn done) {

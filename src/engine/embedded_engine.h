@@ -24,8 +24,8 @@ namespace ff::engine {
 class EmbeddedEngine final : public Engine {
   public:
     /// Takes over an open store.
-    static Result<std::shared_ptr<EmbeddedEngine>> start(std::unique_ptr<store::Store> store,
-                                                         EngineOptions options);
+    static expected<std::shared_ptr<EmbeddedEngine>> start(std::unique_ptr<store::Store> store,
+                                                           EngineOptions options);
     ~EmbeddedEngine() override;
 
     void call(Request request, DoneFn done) override;
@@ -40,11 +40,13 @@ class EmbeddedEngine final : public Engine {
   private:
     EmbeddedEngine(std::unique_ptr<store::Store> store, EngineOptions options);
 
-    Result<void> register_lanes();
+    expected<void> register_lanes();
     /// The checked command, ready for the writer; or the rejection.
-    Result<Command> prepare(Request request);
+    expected<Command> prepare(Request request);
     /// Answers a read on this thread.
     Response read(const Request& request);
+    /// A claim that waits hears when nobody wants it any more.
+    void watch_abandonment(Pending& pending);
     void read_later(Request request, DoneFn done);
     void run_reads();
 
@@ -55,6 +57,7 @@ class EmbeddedEngine final : public Engine {
     core::Settings settings_;
     std::unique_ptr<Writer> writer_;
     std::uint64_t clock_token_ = 0;
+    std::atomic<std::uint64_t> claim_numbers_{0};
 
     // Reads asked for with a callback run here.
     std::mutex reads_mutex_;

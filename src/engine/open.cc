@@ -47,17 +47,16 @@ Registry& registry() {
 bool same_tuning(const EngineOptions& a, const EngineOptions& b) {
     const auto tuning = [](const EngineOptions& o) {
         return std::tie(o.pool_size, o.synchronous, o.busy_timeout_ms, o.cache_mib,
-                        o.statement_timeout_ms, o.notify,
-                        o.flow_partitions, o.queue_commands_max, o.queue_bytes_max,
-                        o.waiting_claims_max, o.batch_commands_max, o.retention_ms,
-                        o.reclaim_grace_ms, o.event_retention_ms, o.scanner_periods_ms, o.lanes,
-                        o.background, o.clock, o.ids);
+                        o.statement_timeout_ms, o.notify, o.flow_partitions, o.queue_commands_max,
+                        o.queue_bytes_max, o.waiting_claims_max, o.batch_commands_max,
+                        o.retention_ms, o.reclaim_grace_ms, o.event_retention_ms,
+                        o.scanner_periods_ms, o.lanes, o.background, o.clock, o.ids);
     };
     return tuning(a) == tuning(b);
 }
 
-Result<std::unique_ptr<store::Store>> open_store(const store::Location& location,
-                                                 const EngineOptions& options) {
+expected<std::unique_ptr<store::Store>> open_store(const store::Location& location,
+                                                   const EngineOptions& options) {
     using Form = store::Location::Form;
     switch (location.form) {
         case Form::memory: return store::MemoryStore::make(options);
@@ -91,10 +90,10 @@ std::shared_ptr<Engine> share(std::shared_ptr<Engine> inner, std::function<void(
             }};
 }
 
-Result<void> check_options(const EngineOptions& options) {
+expected<void> check_options(const EngineOptions& options) {
     constexpr std::int64_t ms_max = std::int64_t{1} << 53;  // with a time added it still is one
     const auto in_range = [](const char* name, std::int64_t value, std::int64_t low,
-                             std::int64_t high) -> Result<void> {
+                             std::int64_t high) -> expected<void> {
         if (value < low || value > high) {
             return ff::fail(ErrorCode::invalid_config, std::string(name) + " must be between " +
                                                            std::to_string(low) + " and " +
@@ -103,7 +102,7 @@ Result<void> check_options(const EngineOptions& options) {
         }
         return {};
     };
-    const auto at_least_one = [](const char* name, std::size_t value) -> Result<void> {
+    const auto at_least_one = [](const char* name, std::size_t value) -> expected<void> {
         if (value < 1) {
             return ff::fail(ErrorCode::invalid_config, std::string(name) + " must be at least 1");
         }
@@ -124,8 +123,8 @@ Result<void> check_options(const EngineOptions& options) {
 
 }  // namespace
 
-Result<std::shared_ptr<Engine>> Engine::open(const std::string& store,
-                                             const EngineOptions& options) {
+expected<std::shared_ptr<Engine>> Engine::open(const std::string& store,
+                                               const EngineOptions& options) {
     FF_TRY_VOID(check_options(options));
     FF_TRY(const store::Location location, store::parse_location(store));
     if (location.identity.empty()) {

@@ -1,5 +1,8 @@
 #include "engine/reads.h"
 
+#include "engine/scanner_log.h"
+#include "store/schema.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <limits>
@@ -28,10 +31,10 @@ Error missing_input(const ExecutionId& id) {
 
 /// Runs `body` with the execution's row, or gives `absent`.
 template <class T, class Body>
-Result<T> with_execution(const ReadContext& c, const ExecutionId& id, Result<T> absent,
-                         Body body) {
-    Result<T> out = std::move(absent);
-    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> Result<void> {
+expected<T> with_execution(const ReadContext& c, const ExecutionId& id, expected<T> absent,
+                           Body body) {
+    expected<T> out = std::move(absent);
+    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
         FF_TRY(const auto e, reader.execution(id));
         if (e) {
             FF_TRY(out, body(reader, *e));
@@ -123,12 +126,12 @@ ExecutionInfo info_of(const core::Execution& e, const core::Route& route) {
     return info;
 }
 
-Result<std::optional<ExecutionSnapshot>> answer(const DescribeExecution& op,
-                                                const ReadContext& c) {
+expected<std::optional<ExecutionSnapshot>> answer(const DescribeExecution& op,
+                                                  const ReadContext& c) {
     using Answer = std::optional<ExecutionSnapshot>;
     return with_execution<Answer>(
         c, op.execution_id, Answer(),
-        [](store::Reader& reader, const core::Execution& e) -> Result<Answer> {
+        [](store::Reader& reader, const core::Execution& e) -> expected<Answer> {
             FF_TRY(const core::Route route, reader.route(e.route));
             FF_TRY(auto input, reader.input(e.eid));
             if (!input) {
@@ -173,28 +176,29 @@ Result<std::optional<ExecutionSnapshot>> answer(const DescribeExecution& op,
         });
 }
 
-Result<ExecutionInfo> answer(const ReadExecutionInfo& op, const ReadContext& c) {
+expected<ExecutionInfo> answer(const ReadExecutionInfo& op, const ReadContext& c) {
     return with_execution<ExecutionInfo>(
         c, op.execution_id, std::unexpected(missing(op.execution_id)),
-        [](store::Reader& reader, const core::Execution& e) -> Result<ExecutionInfo> {
+        [](store::Reader& reader, const core::Execution& e) -> expected<ExecutionInfo> {
             FF_TRY(const core::Route route, reader.route(e.route));
             return info_of(e, route);
         });
 }
 
-Result<PublicState> answer(const ReadExecutionState& op, const ReadContext& c) {
+expected<PublicState> answer(const ReadExecutionState& op, const ReadContext& c) {
     return with_execution<PublicState>(
         c, op.execution_id, std::unexpected(missing(op.execution_id)),
-        [](store::Reader&, const core::Execution& e) -> Result<PublicState> {
+        [](store::Reader&, const core::Execution& e) -> expected<PublicState> {
             return e.public_state;
         });
 }
 
-Result<std::optional<ExecutionResult>> answer(const GetExecutionResult& op, const ReadContext& c) {
+expected<std::optional<ExecutionResult>> answer(const GetExecutionResult& op,
+                                                const ReadContext& c) {
     using Answer = std::optional<ExecutionResult>;
     return with_execution<Answer>(
         c, op.execution_id, Answer(),
-        [](store::Reader& reader, const core::Execution& e) -> Result<Answer> {
+        [](store::Reader& reader, const core::Execution& e) -> expected<Answer> {
             if (e.state.outcome != TerminalOutcome::success || !e.current_attempt_index) {
                 return Answer();
             }
@@ -202,15 +206,15 @@ Result<std::optional<ExecutionResult>> answer(const GetExecutionResult& op, cons
             if (!attempt || !attempt->result) {
                 return Answer();
             }
-            return Answer(ExecutionResult{std::move(*attempt->result),
-                                          std::move(attempt->result_encoding)});
+            return Answer(
+                ExecutionResult{std::move(*attempt->result), std::move(attempt->result_encoding)});
         });
 }
 
-Result<ExecutionContext> answer(const ReadExecutionContext& op, const ReadContext& c) {
+expected<ExecutionContext> answer(const ReadExecutionContext& op, const ReadContext& c) {
     return with_execution<ExecutionContext>(
         c, op.execution_id, std::unexpected(missing_input(op.execution_id)),
-        [](store::Reader& reader, const core::Execution& e) -> Result<ExecutionContext> {
+        [](store::Reader& reader, const core::Execution& e) -> expected<ExecutionContext> {
             FF_TRY(const core::Route route, reader.route(e.route));
             FF_TRY(auto input, reader.input(e.eid));
             if (!input) {
@@ -221,18 +225,18 @@ Result<ExecutionContext> answer(const ReadExecutionContext& op, const ReadContex
         });
 }
 
-Result<AttemptCounters> answer(const ReadAttemptCounters& op, const ReadContext& c) {
+expected<AttemptCounters> answer(const ReadAttemptCounters& op, const ReadContext& c) {
     return with_execution<AttemptCounters>(
         c, op.execution_id, std::unexpected(missing_input(op.execution_id)),
-        [](store::Reader&, const core::Execution& e) -> Result<AttemptCounters> {
+        [](store::Reader&, const core::Execution& e) -> expected<AttemptCounters> {
             return AttemptCounters{e.current_attempt_index.value_or(0), e.total_attempt_count};
         });
 }
 
-Result<std::vector<AttemptInfo>> answer(const ListAttempts& op, const ReadContext& c) {
+expected<std::vector<AttemptInfo>> answer(const ListAttempts& op, const ReadContext& c) {
     return with_execution<std::vector<AttemptInfo>>(
         c, op.execution_id, std::unexpected(missing(op.execution_id)),
-        [](store::Reader& reader, const core::Execution& e) -> Result<std::vector<AttemptInfo>> {
+        [](store::Reader& reader, const core::Execution& e) -> expected<std::vector<AttemptInfo>> {
             FF_TRY(const auto rows, reader.attempts(e.eid));
             std::vector<AttemptInfo> out;
             // The attempt of an active execution lives in the execution row, which is newer.
@@ -249,13 +253,13 @@ Result<std::vector<AttemptInfo>> answer(const ListAttempts& op, const ReadContex
         });
 }
 
-Result<ExecutionPage> answer(const ListExecutions& op, const ReadContext& c) {
+expected<ExecutionPage> answer(const ListExecutions& op, const ReadContext& c) {
     const std::size_t limit = std::min<std::size_t>(op.limit, 1000);
     ExecutionPage page;
     if (limit == 0) {
         return page;
     }
-    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> Result<void> {
+    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
         FF_TRY(page.executions, reader.ids_of_partition(op.partition, op.cursor, limit + 1));
         return {};
     }));
@@ -266,12 +270,12 @@ Result<ExecutionPage> answer(const ListExecutions& op, const ReadContext& c) {
     return page;
 }
 
-Result<LanePage> answer(const ListLanes& op, const ReadContext& c) {
+expected<LanePage> answer(const ListLanes& op, const ReadContext& c) {
     LanePage page;
     if (op.limit == 0) {
         return page;
     }
-    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> Result<void> {
+    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
         FF_TRY(const auto rows,
                reader.lanes(op.cursor.value_or(""), static_cast<std::size_t>(op.limit) + 1));
         for (const core::Lane& row : rows) {
@@ -286,13 +290,13 @@ Result<LanePage> answer(const ListLanes& op, const ReadContext& c) {
     return page;
 }
 
-Result<WorkerPage> answer(const ListWorkers& op, const ReadContext& c) {
+expected<WorkerPage> answer(const ListWorkers& op, const ReadContext& c) {
     const std::size_t limit = std::min<std::size_t>(op.limit, 10'000);
     WorkerPage page;
     if (limit == 0) {
         return page;
     }
-    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> Result<void> {
+    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
         core::WorkerKey after;
         if (op.after) {
             after = {op.after->ns, op.after->worker_instance_id};
@@ -319,11 +323,11 @@ Result<WorkerPage> answer(const ListWorkers& op, const ReadContext& c) {
     return page;
 }
 
-Result<ExpiredLeasePage> answer(const ListExpiredLeases& op, const ReadContext& c) {
+expected<ExpiredLeasePage> answer(const ListExpiredLeases& op, const ReadContext& c) {
     const std::size_t limit = std::min<std::size_t>(op.limit, 10'000);
     std::vector<std::pair<ExpiredLease, std::string>> found;  // with the id's text, the tie-breaker
-    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> Result<void> {
-        const auto add = [&](const core::Execution& e) -> Result<void> {
+    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
+        const auto add = [&](const core::Execution& e) -> expected<void> {
             if (e.lease_expires_at.value_or(op.as_of + 1) > op.as_of || !e.lease_id) {
                 return {};
             }
@@ -380,11 +384,11 @@ Result<ExpiredLeasePage> answer(const ListExpiredLeases& op, const ReadContext& 
     return page;
 }
 
-Result<std::vector<HistoryEntry>> answer(const ReadLeaseHistory& op, const ReadContext& c) {
+expected<std::vector<HistoryEntry>> answer(const ReadLeaseHistory& op, const ReadContext& c) {
     using Answer = std::vector<HistoryEntry>;
     return with_execution<Answer>(
         c, op.execution_id, std::unexpected(missing(op.execution_id)),
-        [&](store::Reader& reader, const core::Execution& e) -> Result<Answer> {
+        [&](store::Reader& reader, const core::Execution& e) -> expected<Answer> {
             FF_TRY(auto events, reader.history(e, std::min<std::size_t>(op.limit, 1'000)));
             std::ranges::reverse(events);
             Answer out;
@@ -411,7 +415,7 @@ Result<std::vector<HistoryEntry>> answer(const ReadLeaseHistory& op, const ReadC
         });
 }
 
-Result<Capabilities> answer(const ReadCapabilities&, const ReadContext& c) {
+expected<Capabilities> answer(const ReadCapabilities&, const ReadContext& c) {
     const store::StoreInfo& info = c.store.info();
     Capabilities out;
     out.family = info.family;
@@ -429,6 +433,24 @@ Result<Capabilities> answer(const ReadCapabilities&, const ReadContext& c) {
         out.supports.emplace_back(flag, supported);
     }
     return out;
+}
+
+expected<std::vector<ScannerInfo>> answer(const ListScanners&, const ReadContext& c) {
+    return c.scanners != nullptr ? c.scanners->all() : std::vector<ScannerInfo>{};
+}
+
+expected<StoreReport> answer(const ReadStoreReport&, const ReadContext& c) {
+    const store::StoreInfo& info = c.store.info();
+    FF_TRY(const store::StoreSize size, c.store.size());
+    StoreReport report;
+    report.family = info.family;
+    report.durability = info.durability;
+    report.wake_ups = info.wake_ups;
+    report.schema_version = static_cast<std::uint32_t>(store::migrations().back().version);
+    report.bytes = size.bytes;
+    report.log_bytes = size.log_bytes;
+    report.partitions = info.partitions;
+    return report;
 }
 
 }  // namespace ff::engine

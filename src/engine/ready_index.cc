@@ -263,7 +263,7 @@ auto ReadyIndex::pending_of(const std::set<ReadyKey>& keys, core::RouteId route,
     return std::ranges::subrange(first, last);
 }
 
-Result<void> ReadyIndex::read_on(Queue& queue, std::size_t expected) {
+expected<void> ReadyIndex::read_on(Queue& queue, std::size_t expected) {
     const core::RouteId route = queue.route.id;
     const auto start = queue.read_to;
     const auto gone = pending_of(erased_, route, start);
@@ -401,7 +401,7 @@ void ReadyIndex::expect(const std::vector<Want>& wants) {
     store_.expect_ready(std::move(asked.asks), std::move(asked.lanes));
 }
 
-Result<void> ReadyIndex::read(const std::vector<Want>& wants, core::Snapshot& snapshot) {
+expected<void> ReadyIndex::read(const std::vector<Want>& wants, core::Snapshot& snapshot) {
     const Asked asked = asked_by(wants);
     FF_TRY(const auto pages, store_.lock_ready(asked.asks, asked.lanes, snapshot));
     for (std::size_t i = 0; i < pages.size(); ++i) {
@@ -411,8 +411,8 @@ Result<void> ReadyIndex::read(const std::vector<Want>& wants, core::Snapshot& sn
     return {};
 }
 
-Result<void> ReadyIndex::read_unread(const LaneHeads& lane, std::size_t expected,
-                                     core::Snapshot& snapshot) {
+expected<void> ReadyIndex::read_unread(const LaneHeads& lane, std::size_t expected,
+                                       core::Snapshot& snapshot) {
     for (auto queues = to_read(lane); !queues.empty(); queues = to_read(lane)) {
         const store::ReadyAsk ask = ask_for(queues, expected);
         FF_TRY(const auto pages, store_.lock_ready({&ask, 1}, {}, snapshot));
@@ -425,8 +425,9 @@ Result<void> ReadyIndex::read_unread(const LaneHeads& lane, std::size_t expected
     return {};
 }
 
-Result<std::optional<ReadyKey>> ReadyIndex::front(Group& group, std::size_t lane_index,
-                                                  std::size_t expected, core::Snapshot& snapshot) {
+expected<std::optional<ReadyKey>> ReadyIndex::front(Group& group, std::size_t lane_index,
+                                                    std::size_t expected,
+                                                    core::Snapshot& snapshot) {
     LaneHeads& lane = group.lanes[lane_index];
     if (store_.shared()) {
         FF_TRY_VOID(read_unread(lane, expected, snapshot));
@@ -440,7 +441,7 @@ Result<std::optional<ReadyKey>> ReadyIndex::front(Group& group, std::size_t lane
     return ReadyKey{best.queue->route.id, best.rank, best.eid};
 }
 
-Result<void> ReadyIndex::read_heads(LaneHeads& lane, std::size_t expected) {
+expected<void> ReadyIndex::read_heads(LaneHeads& lane, std::size_t expected) {
     while (!lane.unread.empty()) {
         Queue* queue = *lane.unread.begin();
         lane.unread.erase(lane.unread.begin());

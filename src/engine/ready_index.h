@@ -62,7 +62,7 @@ class ReadyIndex {
         Group* group;
         std::size_t expected;
     };
-    Result<void> read(const std::vector<Want>& wants, core::Snapshot& snapshot);
+    expected<void> read(const std::vector<Want>& wants, core::Snapshot& snapshot);
     /// Tells the store what read() will ask it.
     void expect(const std::vector<Want>& wants);
 
@@ -76,8 +76,8 @@ class ReadyIndex {
 
     /// The best candidate on one lane of a group, not yet taken out; nothing when there is none.
     /// `expected` is how many the caller will want: it sets how far ahead is read.
-    Result<std::optional<core::ReadyKey>> front(Group& group, std::size_t lane_index,
-                                                std::size_t expected, core::Snapshot& snapshot);
+    expected<std::optional<core::ReadyKey>> front(Group& group, std::size_t lane_index,
+                                                  std::size_t expected, core::Snapshot& snapshot);
 
     /// Groups in which a key appeared since the last call.
     std::vector<Group*> take_touched();
@@ -121,7 +121,7 @@ class ReadyIndex {
     void show_head(Queue& queue);
     void mark_unread(Queue& queue);
     void insert_known(Queue& queue, const core::ReadyKey& key);
-    Result<void> read_on(Queue& queue, std::size_t expected);
+    expected<void> read_on(Queue& queue, std::size_t expected);
     /// Unknown queues of a lane that may hold something better than its best known head.
     static std::vector<Queue*> to_read(const LaneHeads& lane);
     [[nodiscard]] store::ReadyAsk ask_for(const std::vector<Queue*>& queues,
@@ -134,8 +134,9 @@ class ReadyIndex {
     };
     [[nodiscard]] Asked asked_by(const std::vector<Want>& wants) const;
     void learn(const std::vector<Queue*>& queues, const store::ReadyPage& page);
-    Result<void> read_unread(const LaneHeads& lane, std::size_t expected, core::Snapshot& snapshot);
-    Result<void> read_heads(LaneHeads& lane, std::size_t expected);
+    expected<void> read_unread(const LaneHeads& lane, std::size_t expected,
+                               core::Snapshot& snapshot);
+    expected<void> read_heads(LaneHeads& lane, std::size_t expected);
     /// Keys of the route behind `after` among those the batch has inserted or erased.
     static auto pending_of(const std::set<core::ReadyKey>& keys, core::RouteId route,
                            const std::optional<core::ReadyKey>& after);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <limits>
 #include <map>
 #include <ranges>
@@ -51,6 +52,7 @@ Scanners::Scanners(Batch& batch, const core::Settings& settings, const EngineOpt
         if (scanner.period_ms > 0) {
             scanner.next_at = now + scanner.period_ms;
         }
+        log_.add(scanner.name, scanner.period_ms);
         scanners_.push_back(scanner);
     }
 }
@@ -81,7 +83,7 @@ std::string Scanners::known_names() {
     return known;
 }
 
-Result<void> check_scanner_periods(const EngineOptions& options) {
+expected<void> check_scanner_periods(const EngineOptions& options) {
     for (const auto& [name, period_ms] : options.scanner_periods_ms) {
         if (std::ranges::find(Scanners::kinds(), name, &Scanners::Kind::name) ==
             Scanners::kinds().end()) {
@@ -103,14 +105,14 @@ void Scanners::run_due(TimestampMs now) {
         if (!scanner.next_at || *scanner.next_at > now) {
             continue;
         }
-        const auto result = run_in_background(scanner, now);
+        const auto result = noted(scanner, now, [&] { return run_in_background(scanner, now); });
         const bool full = result && result->processed >= sweep_max;
         scanner.next_at = full ? now : now + scanner.period_ms;
         report(scanner, result);
     }
 }
 
-Result<ScannerResult> Scanners::run_in_background(const Scanner& scanner, TimestampMs now) {
+expected<ScannerResult> Scanners::run_in_background(const Scanner& scanner, TimestampMs now) {
     if (scanner.pass != &Scanners::due_pass) {
         return (this->*scanner.pass)(now);
     }
@@ -119,7 +121,7 @@ Result<ScannerResult> Scanners::run_in_background(const Scanner& scanner, Timest
     return ScannerResult{};
 }
 
-void Scanners::report(Scanner& scanner, const Result<ScannerResult>& result) {
+void Scanners::report(Scanner& scanner, const expected<ScannerResult>& result) {
     const std::string name(scanner.name);
     if (!result && !scanner.failing) {
         batch_.warn(name + ": " + result.error().message());
@@ -136,13 +138,22 @@ void Scanners::report(Scanner& scanner, const Result<ScannerResult>& result) {
     }
 }
 
-Result<ScannerResult> Scanners::run(const std::string& name, TimestampMs now) {
+expected<ScannerResult> Scanners::run(const std::string& name, TimestampMs now) {
     auto it = std::ranges::find(scanners_, name, &Scanner::name);
     if (it == scanners_.end()) {
         return ff::fail(ErrorCode::invalid_input,
                         "scanner: no pass named " + name + "; there are " + known_names());
     }
-    return (this->*it->pass)(now);
+    return noted(*it, now, [&] { return (this->*it->pass)(now); });
+}
+
+expected<ScannerResult> Scanners::noted(const Scanner& scanner, TimestampMs now,
+                                        const std::function<expected<ScannerResult>()>& body) {
+    const auto began = std::chrono::steady_clock::now();
+    auto result = body();
+    log_.note(static_cast<std::size_t>(&scanner - scanners_.data()), now,
+              std::chrono::steady_clock::now() - began, result);
+    return result;
 }
 
 std::optional<TimestampMs> Scanners::next_at() const {
@@ -155,12 +166,12 @@ std::optional<TimestampMs> Scanners::next_at() const {
     return at;
 }
 
-Result<ScannerResult> Scanners::due_pass(TimestampMs now) {
+expected<ScannerResult> Scanners::due_pass(TimestampMs now) {
     FF_TRY_VOID(batch_.refresh_next_due());
     return handle_due_(now);
 }
 
-Result<ScannerResult> Scanners::sweep(const std::function<Result<std::uint64_t>()>& body) {
+expected<ScannerResult> Scanners::sweep(const std::function<expected<std::uint64_t>()>& body) {
     store::Store& store = batch_.store();
     FF_TRY_VOID(store.begin());
     auto gone = body();
@@ -176,23 +187,23 @@ Result<ScannerResult> Scanners::sweep(const std::function<Result<std::uint64_t>(
     return ScannerResult{*gone, 0, {}};
 }
 
-Result<ScannerResult> Scanners::grant_sweep(TimestampMs now) {
+expected<ScannerResult> Scanners::grant_sweep(TimestampMs now) {
     return sweep([&] { return batch_.store().sweep_grants(now - grant_memory_ms, sweep_max); });
 }
 
-Result<ScannerResult> Scanners::idempotency_sweep(TimestampMs now) {
+expected<ScannerResult> Scanners::idempotency_sweep(TimestampMs now) {
     return sweep([&] { return batch_.store().sweep_idempotency(now, sweep_max); });
 }
 
-Result<ScannerResult> Scanners::event_trimmer(TimestampMs now) {
+expected<ScannerResult> Scanners::event_trimmer(TimestampMs now) {
     return sweep([&] {
         return batch_.store().trim_events(now - options_.event_retention_ms, events_per_pass);
     });
 }
 
-Result<ScannerResult> Scanners::worker_ttl_sweep(TimestampMs now) {
+expected<ScannerResult> Scanners::worker_ttl_sweep(TimestampMs now) {
     ScannerResult result;
-    FF_TRY_VOID(batch_.run_internal(now, [&]() -> Result<void> {
+    FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
         FF_TRY(const auto dead, batch_.store().scan_dead_workers(now, sweep_max));
         for (const core::WorkerKey& key : dead) {
             FF_TRY(const auto decision, batch_.decide_one(core::SweepWorker{key}));
@@ -203,7 +214,8 @@ Result<ScannerResult> Scanners::worker_ttl_sweep(TimestampMs now) {
     return result;
 }
 
-Result<std::uint64_t> Scanners::unblock_page(core::Bucket bucket, core::Eid& at, TimestampMs now) {
+expected<std::uint64_t> Scanners::unblock_page(core::Bucket bucket, core::Eid& at,
+                                               TimestampMs now) {
     store::Store& store = batch_.store();
     core::Snapshot& snapshot = batch_.snapshot();
     std::uint64_t lifted = 0;
@@ -211,7 +223,7 @@ Result<std::uint64_t> Scanners::unblock_page(core::Bucket bucket, core::Eid& at,
     at = eids.size() < unblock_page_max ? 0 : eids.back();
     FF_TRY_VOID(store.load(eids, core::InputNeed::none, false, snapshot));
     std::map<core::RouteId, bool> served;  // does a live worker have what the route requires?
-    const auto is_served = [&](core::RouteId id) -> Result<bool> {
+    const auto is_served = [&](core::RouteId id) -> expected<bool> {
         if (auto known = served.find(id); known != served.end()) {
             return known->second;
         }
@@ -241,9 +253,9 @@ Result<std::uint64_t> Scanners::unblock_page(core::Bucket bucket, core::Eid& at,
     return lifted;
 }
 
-Result<ScannerResult> Scanners::unblock(TimestampMs now) {
+expected<ScannerResult> Scanners::unblock(TimestampMs now) {
     ScannerResult result;
-    FF_TRY_VOID(batch_.run_internal(now, [&]() -> Result<void> {
+    FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
         for (std::size_t i = 0; i < blocked_buckets.size(); ++i) {
             FF_TRY(const std::uint64_t lifted,
                    unblock_page(blocked_buckets[i], unblock_at_[i], now));
@@ -258,7 +270,7 @@ void Scanners::unblock_routes(TimestampMs now) {
     core::Eid at = 0;
     for (std::size_t pages = 0; pages < unblock_pages_at_once; ++pages) {
         // A failure leaves the rest to the periodic pass.
-        const auto done = batch_.run_internal(now, [&]() -> Result<void> {
+        const auto done = batch_.run_internal(now, [&]() -> expected<void> {
             FF_TRY_VOID(unblock_page(core::Bucket::blocked_by_route, at, now));
             return {};
         });
@@ -268,14 +280,14 @@ void Scanners::unblock_routes(TimestampMs now) {
     }
 }
 
-Result<ScannerResult> Scanners::index_reconciler(TimestampMs now) {
+expected<ScannerResult> Scanners::index_reconciler(TimestampMs now) {
     ScannerResult result;
     std::vector<core::Eid> mislabelled;
     store::Store& store = batch_.store();
     if (batch_.take_unsynced()) {
         FF_TRY_VOID(store.make_durable());  // a reader waits for what nobody else would sync now
     }
-    FF_TRY_VOID(store.read([&](store::Reader& reader) -> Result<void> {
+    FF_TRY_VOID(store.read([&](store::Reader& reader) -> expected<void> {
         FF_TRY(const auto rows, reader.newest(reconciler_at_, reconcile_page));
         reconciler_at_ = rows.size() < reconcile_page ? newest_eid : rows.back().eid;
         for (const core::Execution& e : rows) {
@@ -294,7 +306,7 @@ Result<ScannerResult> Scanners::index_reconciler(TimestampMs now) {
         return result;
     }
     // The label is derived from the rest: it can be put right without deciding anything.
-    FF_TRY_VOID(batch_.run_internal(now, [&]() -> Result<void> {
+    FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
         FF_TRY_VOID(store.load(mislabelled, core::InputNeed::none, false, batch_.snapshot()));
         for (core::Eid eid : mislabelled) {
             const core::ExecutionCell* cell = batch_.snapshot().find_cell(eid);

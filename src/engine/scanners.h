@@ -12,11 +12,12 @@
 
 #include "core/context.h"
 #include "engine/batch.h"
+#include "engine/scanner_log.h"
 
 namespace ff::engine {
 
 /// `invalid_config` for a period of a pass that does not exist or that is too short.
-Result<void> check_scanner_periods(const EngineOptions& options);
+expected<void> check_scanner_periods(const EngineOptions& options);
 
 class Scanners {
   public:
@@ -29,15 +30,16 @@ class Scanners {
     /// Runs every pass whose time has come.
     void run_due(TimestampMs now);
     /// Runs one pass now. `invalid_input` for an unknown name, listing the known ones.
-    Result<ScannerResult> run(const std::string& name, TimestampMs now);
+    expected<ScannerResult> run(const std::string& name, TimestampMs now);
     /// A worker has registered: lifts the route blocks it may have been missing for.
     void unblock_routes(TimestampMs now);
     [[nodiscard]] std::optional<TimestampMs> next_at() const;
+    [[nodiscard]] const ScannerLog& log() const { return log_; }
 
   private:
-    friend Result<void> check_scanner_periods(const EngineOptions& options);
+    friend expected<void> check_scanner_periods(const EngineOptions& options);
 
-    using Pass = Result<ScannerResult> (Scanners::*)(TimestampMs);
+    using Pass = expected<ScannerResult> (Scanners::*)(TimestampMs);
     struct Kind {
         std::string_view name;
         DurationMs period_ms;
@@ -51,25 +53,29 @@ class Scanners {
     /// The names, for people.
     static std::string known_names();
 
-    Result<ScannerResult> run_in_background(const Scanner& scanner, TimestampMs now);
-    void report(Scanner& scanner, const Result<ScannerResult>& result);
+    /// Runs `body` as a pass of this scanner, and notes it.
+    expected<ScannerResult> noted(const Scanner& scanner, TimestampMs now,
+                                  const std::function<expected<ScannerResult>()>& body);
+    expected<ScannerResult> run_in_background(const Scanner& scanner, TimestampMs now);
+    void report(Scanner& scanner, const expected<ScannerResult>& result);
 
-    Result<ScannerResult> due_pass(TimestampMs now);
-    Result<ScannerResult> worker_ttl_sweep(TimestampMs now);
-    Result<ScannerResult> grant_sweep(TimestampMs now);
-    Result<ScannerResult> idempotency_sweep(TimestampMs now);
-    Result<ScannerResult> event_trimmer(TimestampMs now);
-    Result<ScannerResult> unblock(TimestampMs now);
-    Result<ScannerResult> index_reconciler(TimestampMs now);
-    Result<ScannerResult> sweep(const std::function<Result<std::uint64_t>()>& body);
+    expected<ScannerResult> due_pass(TimestampMs now);
+    expected<ScannerResult> worker_ttl_sweep(TimestampMs now);
+    expected<ScannerResult> grant_sweep(TimestampMs now);
+    expected<ScannerResult> idempotency_sweep(TimestampMs now);
+    expected<ScannerResult> event_trimmer(TimestampMs now);
+    expected<ScannerResult> unblock(TimestampMs now);
+    expected<ScannerResult> index_reconciler(TimestampMs now);
+    expected<ScannerResult> sweep(const std::function<expected<std::uint64_t>()>& body);
     /// Lifts what is over among the next blocked rows after `at`, and moves it.
-    Result<std::uint64_t> unblock_page(core::Bucket bucket, core::Eid& at, TimestampMs now);
+    expected<std::uint64_t> unblock_page(core::Bucket bucket, core::Eid& at, TimestampMs now);
 
     Batch& batch_;
     const core::Settings& settings_;
     const EngineOptions& options_;
     const DueFn handle_due_;
     std::vector<Scanner> scanners_;
+    ScannerLog log_;
     core::Eid reconciler_at_;            ///< rolling: continues where it stopped
     std::vector<core::Eid> unblock_at_;  ///< one position for each blocked bucket
 };

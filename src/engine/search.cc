@@ -29,14 +29,14 @@ class Candidates {
   public:
     virtual ~Candidates() = default;
     /// The next newest-first rows below `before`; fewer than `limit` means the end.
-    virtual Result<std::vector<Execution>> next(store::Reader& reader, Eid before,
-                                                std::size_t limit) = 0;
+    virtual expected<std::vector<Execution>> next(store::Reader& reader, Eid before,
+                                                  std::size_t limit) = 0;
 };
 
 class AllOf final : public Candidates {
   public:
-    Result<std::vector<Execution>> next(store::Reader& reader, Eid before,
-                                        std::size_t limit) override {
+    expected<std::vector<Execution>> next(store::Reader& reader, Eid before,
+                                          std::size_t limit) override {
         return reader.newest(before, limit);
     }
 };
@@ -44,8 +44,8 @@ class AllOf final : public Candidates {
 class Tagged final : public Candidates {
   public:
     explicit Tagged(std::pair<std::string, std::string> tag) : tag_(std::move(tag)) {}
-    Result<std::vector<Execution>> next(store::Reader& reader, Eid before,
-                                        std::size_t limit) override {
+    expected<std::vector<Execution>> next(store::Reader& reader, Eid before,
+                                          std::size_t limit) override {
         return reader.newest_with_tag(tag_.first, tag_.second, before, limit);
     }
 
@@ -69,8 +69,8 @@ std::vector<Execution> merge(std::vector<std::vector<Execution>> lists, std::siz
 class OfRoutes final : public Candidates {
   public:
     explicit OfRoutes(std::vector<core::RouteId> routes) : routes_(std::move(routes)) {}
-    Result<std::vector<Execution>> next(store::Reader& reader, Eid before,
-                                        std::size_t limit) override {
+    expected<std::vector<Execution>> next(store::Reader& reader, Eid before,
+                                          std::size_t limit) override {
         std::vector<std::vector<Execution>> lists;
         for (core::RouteId route : routes_) {
             FF_TRY(lists.emplace_back(), reader.newest_of_route(route, before, limit));
@@ -86,8 +86,8 @@ class InBuckets final : public Candidates {
   public:
     InBuckets(std::vector<core::Bucket> buckets, bool leased)
         : buckets_(std::move(buckets)), leased_(leased) {}
-    Result<std::vector<Execution>> next(store::Reader& reader, Eid before,
-                                        std::size_t limit) override {
+    expected<std::vector<Execution>> next(store::Reader& reader, Eid before,
+                                          std::size_t limit) override {
         std::vector<std::vector<Execution>> lists;
         for (core::Bucket bucket : buckets_) {
             FF_TRY(lists.emplace_back(), reader.newest_in_bucket(bucket, before, limit));
@@ -109,30 +109,30 @@ std::unique_ptr<Candidates> by_state(PublicState state) {
         return std::make_unique<InBuckets>(std::move(list), false);
     };
     switch (state) {
-        case PublicState::delayed:
-            return buckets({Bucket::delayed});
+        case PublicState::delayed: return buckets({Bucket::delayed});
         case PublicState::rate_limited:
             return buckets({Bucket::blocked_by_budget, Bucket::blocked_by_quota});
-        case PublicState::waiting_children:
-            return buckets({Bucket::waiting_children});
-        case PublicState::suspended:
-            return buckets({Bucket::suspended});
-        case PublicState::failed:
-            return buckets({Bucket::failed});
-        case PublicState::cancelled:
-            return buckets({Bucket::cancelled});
-        case PublicState::expired:
-            return buckets({Bucket::expired});
-        case PublicState::skipped:
-            return buckets({Bucket::skipped});
+        case PublicState::waiting_children: return buckets({Bucket::waiting_children});
+        case PublicState::suspended: return buckets({Bucket::suspended});
+        case PublicState::failed: return buckets({Bucket::failed});
+        case PublicState::cancelled: return buckets({Bucket::cancelled});
+        case PublicState::expired: return buckets({Bucket::expired});
+        case PublicState::skipped: return buckets({Bucket::skipped});
         case PublicState::active:
             return std::make_unique<InBuckets>(std::vector{Bucket::reclaimable}, true);
         case PublicState::waiting:
         case PublicState::completed:
-        case PublicState::resumable:
-            return nullptr;  // too common to be listed: found by walking
+        case PublicState::resumable: return nullptr;  // too common to be listed: found by walking
     }
     return nullptr;
+}
+
+bool is_in(const Execution& e, PublicState state) {
+    if (state == PublicState::resumable) {
+        return e.state.phase == LifecyclePhase::runnable &&
+               e.state.attempt_state == AttemptState::attempt_interrupted;
+    }
+    return e.public_state == state;
 }
 
 struct Filter {
@@ -143,18 +143,16 @@ struct Filter {
         if (!routes.contains(e.route)) {
             return false;
         }
-        if (!op.state) {
-            return true;
+        if ((op.created_after && e.created_at < *op.created_after) ||
+            (op.created_before && e.created_at >= *op.created_before)) {
+            return false;
         }
-        if (*op.state == PublicState::resumable) {
-            return e.state.phase == LifecyclePhase::runnable &&
-                   e.state.attempt_state == AttemptState::attempt_interrupted;
-        }
-        return e.public_state == *op.state;
+        return op.states.empty() ||
+               std::ranges::any_of(op.states, [&](PublicState state) { return is_in(e, state); });
     }
 };
 
-Result<Eid> parse_cursor(const std::optional<std::string>& cursor) {
+expected<Eid> parse_cursor(const std::optional<std::string>& cursor) {
     if (!cursor || cursor->empty()) {
         return newest_eid;
     }
@@ -175,11 +173,11 @@ std::string format_cursor(Eid eid) {
 
 std::unique_ptr<Candidates> narrowest(const SearchExecutions& op, const Filter& filter,
                                       std::size_t all_routes) {
-    if (op.tag) {
-        return std::make_unique<Tagged>(*op.tag);
+    if (!op.tags.empty()) {
+        return std::make_unique<Tagged>(*op.tags.begin());
     }
-    if (op.state) {
-        if (auto list = by_state(*op.state)) {
+    if (op.states.size() == 1) {
+        if (auto list = by_state(op.states[0])) {
             return list;
         }
     }
@@ -196,14 +194,14 @@ std::unique_ptr<Candidates> narrowest(const SearchExecutions& op, const Filter& 
 
 }  // namespace
 
-Result<SearchPage> answer(const SearchExecutions& op, const ReadContext& c) {
+expected<SearchPage> answer(const SearchExecutions& op, const ReadContext& c) {
     const std::size_t limit = std::min<std::size_t>(op.limit, 1000);
     FF_TRY(Eid before, parse_cursor(op.cursor));
     SearchPage page;
     if (limit == 0) {
         return page;
     }
-    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> Result<void> {
+    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
         Filter filter{op, {}};
         FF_TRY(auto routes, reader.routes());
         const std::size_t all_routes = routes.size();
@@ -255,8 +253,8 @@ std::string join(const std::vector<std::string>& words) {
 }
 
 /// How the live workers of a namespace and lane relate to what an execution requires.
-Result<void> match_workers(store::Reader& reader, const core::Route& route, TimestampMs now,
-                           Explanation& out) {
+expected<void> match_workers(store::Reader& reader, const core::Route& route, TimestampMs now,
+                             Explanation& out) {
     core::WorkerKey after;
     std::optional<std::vector<std::string>> best;
     for (;;) {
@@ -314,11 +312,9 @@ std::string summary(const Execution& e, const Explanation& why, const core::Rout
                        std::to_string(e.lease_expires_at.value_or(0));
             }
             return detail + ": the next capable worker takes it over";
-        case LifecyclePhase::suspended:
-            return detail.empty() ? "suspended" : detail;
+        case LifecyclePhase::suspended: return detail.empty() ? "suspended" : detail;
         case LifecyclePhase::submitted:
-        case LifecyclePhase::runnable:
-            break;
+        case LifecyclePhase::runnable: break;
     }
     if (e.state.eligibility == EligibilityState::eligible_now) {
         return eligible_summary(why, route);
@@ -329,10 +325,10 @@ std::string summary(const Execution& e, const Explanation& why, const core::Rout
 
 }  // namespace
 
-Result<Explanation> answer(const ExplainExecution& op, const ReadContext& c) {
-    Result<Explanation> out = ff::fail(ErrorCode::execution_not_found,
-                                       "execution not found: " + op.execution_id.to_string());
-    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> Result<void> {
+expected<Explanation> answer(const ExplainExecution& op, const ReadContext& c) {
+    expected<Explanation> out = ff::fail(ErrorCode::execution_not_found,
+                                         "execution not found: " + op.execution_id.to_string());
+    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
         FF_TRY(const auto e, reader.execution(op.execution_id));
         if (!e) {
             return {};

@@ -108,6 +108,27 @@ void Writer::wake() {
     arrived_.notify_one();
 }
 
+void Writer::abandon(std::uint64_t claim) {
+    {
+        std::lock_guard lock(mutex_);
+        abandoned_.push_back(claim);
+    }
+    wake();
+}
+
+void Writer::answer_abandoned() {
+    std::vector<std::uint64_t> claims;
+    {
+        std::lock_guard lock(mutex_);
+        std::swap(claims, abandoned_);
+    }
+    std::vector<Outcome> outcomes;
+    batch_.claims().abandon(claims, outcomes);
+    if (!outcomes.empty()) {
+        finisher_.finish(std::move(outcomes), false);
+    }
+}
+
 void Writer::stop() {
     std::call_once(stopped_, [this] {
         store_.watch({});
@@ -196,6 +217,7 @@ void Writer::run() {
             batch_.claims().recheck_all();
         }
         process(std::move(commands), now);
+        answer_abandoned();
         if (options_.background) {
             scanners_.run_due(now);
         }

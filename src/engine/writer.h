@@ -37,7 +37,11 @@ class Writer {
     /// Time may have moved: look at what is due.
     void wake();
 
+    /// The waiting claim of this number need not wait any longer. Any thread.
+    void abandon(std::uint64_t claim);
+
     [[nodiscard]] EngineStats stats() const;
+    [[nodiscard]] const ScannerLog& scanner_log() const { return scanners_.log(); }
 
   private:
     void run();
@@ -54,6 +58,7 @@ class Writer {
     void answer_refused(Batch::Run& run);
     void run_apart(Batch::Run failed, TimestampMs now);
     void run_alone(std::vector<Outcome> outcomes, TimestampMs now);
+    void answer_abandoned();
     void run_scanner(Pending pending, TimestampMs now);
     [[nodiscard]] DurationMs idle_ms(TimestampMs now);
     [[nodiscard]] std::optional<Error> refuse(std::size_t commands, std::size_t bytes) const;
@@ -73,11 +78,12 @@ class Writer {
 
     mutable std::mutex mutex_;
     std::condition_variable arrived_;
-    std::vector<Pending> inbox_;   // guarded by mutex_
-    std::size_t inbox_bytes_ = 0;  // guarded by mutex_
-    bool stopping_ = false;        // guarded by mutex_
-    bool poked_ = false;           // guarded by mutex_
-    bool sleeping_ = false;        // guarded by mutex_
+    std::vector<Pending> inbox_;            // guarded by mutex_
+    std::size_t inbox_bytes_ = 0;           // guarded by mutex_
+    std::vector<std::uint64_t> abandoned_;  // guarded by mutex_: numbers of claims
+    bool stopping_ = false;                 // guarded by mutex_
+    bool poked_ = false;                    // guarded by mutex_
+    bool sleeping_ = false;                 // guarded by mutex_
 
     std::atomic<bool> others_wrote_{false};  ///< another process may have made work ready
     std::atomic<std::uint64_t> commands_{0};

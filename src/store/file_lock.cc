@@ -32,7 +32,7 @@ std::string host_name() {
 
 }  // namespace
 
-Result<std::unique_ptr<FileLock>> FileLock::take(const std::string& database_path) {
+expected<std::unique_ptr<FileLock>> FileLock::take(const std::string& database_path) {
     const std::string path = database_path + "-lock";
     const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {

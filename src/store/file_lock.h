@@ -14,7 +14,7 @@ namespace ff::store {
 class FileLock {
   public:
     /// `store_in_use`, naming the owner's process and host, when another process holds it.
-    static Result<std::unique_ptr<FileLock>> take(const std::string& database_path);
+    static expected<std::unique_ptr<FileLock>> take(const std::string& database_path);
     /// Who holds the lock now, as `process N on HOST`; empty when nobody does.
     static std::string owner_of(const std::string& database_path);
     ~FileLock();

@@ -23,7 +23,7 @@ bool has_memory_mode(std::string_view text) {
     return false;
 }
 
-Result<Location> file_location(std::string_view path) {
+expected<Location> file_location(std::string_view path) {
     if (path.empty()) {
         return ff::fail(ErrorCode::invalid_config,
                         "the store's path is empty; write sqlite:PATH, for example sqlite:app.db");
@@ -45,7 +45,7 @@ std::string canonical_path(const std::string& path) {
     return failed ? absolute.lexically_normal().string() : canonical.string();
 }
 
-Result<Location> parse_location(const std::string& text) {
+expected<Location> parse_location(const std::string& text) {
     std::string_view rest = text;
     if (rest.starts_with("postgres://") || rest.starts_with("postgresql://")) {
         return Location{Location::Form::postgres, text, text};

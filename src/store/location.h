@@ -20,6 +20,6 @@ struct Location {
 std::string canonical_path(const std::string& path);
 
 /// Understands the table of spec 09 section 1. Errors: `invalid_config` that says what to write.
-Result<Location> parse_location(const std::string& text);
+expected<Location> parse_location(const std::string& text);
 
 }  // namespace ff::store

@@ -68,23 +68,23 @@ std::set<Eid> MemoryRows::leased() const {
 
 // ------------------------------------------------------------------------------ one row by key
 
-Result<std::optional<Execution>> MemoryReader::execution(const ExecutionId& id) {
+expected<std::optional<Execution>> MemoryReader::execution(const ExecutionId& id) {
     return rows_.execution(id);
 }
 
-Result<std::optional<core::ExecutionInput>> MemoryReader::input(Eid eid) {
+expected<std::optional<core::ExecutionInput>> MemoryReader::input(Eid eid) {
     return find_row(rows_.inputs, eid);
 }
 
-Result<std::vector<core::Attempt>> MemoryReader::attempts(Eid eid) {
+expected<std::vector<core::Attempt>> MemoryReader::attempts(Eid eid) {
     return rows_.attempts_of(eid);
 }
 
-Result<std::optional<core::Attempt>> MemoryReader::attempt(Eid eid, std::uint32_t index) {
+expected<std::optional<core::Attempt>> MemoryReader::attempt(Eid eid, std::uint32_t index) {
     return find_row(rows_.attempts, {eid, index});
 }
 
-Result<core::Route> MemoryReader::route(RouteId id) {
+expected<core::Route> MemoryReader::route(RouteId id) {
     auto row = find_row(rows_.routes, id);
     if (!row) {
         return ff::fail(ErrorCode::corruption, "route " + std::to_string(id) + " is missing");
@@ -92,19 +92,19 @@ Result<core::Route> MemoryReader::route(RouteId id) {
     return std::move(*row);
 }
 
-Result<std::vector<core::Route>> MemoryReader::routes() {
+expected<std::vector<core::Route>> MemoryReader::routes() {
     return page(rows_.routes, lowest<RouteId>, rows_.routes.size());
 }
 
-Result<std::optional<core::Lane>> MemoryReader::lane(const std::string& name) {
+expected<std::optional<core::Lane>> MemoryReader::lane(const std::string& name) {
     return find_row(rows_.lanes, name);
 }
 
 // -------------------------------------------------------------------------------------- lists
 
-Result<std::vector<ExecutionId>> MemoryReader::ids_of_partition(std::uint16_t partition,
-                                                                std::optional<ExecutionId> after,
-                                                                std::size_t limit) {
+expected<std::vector<ExecutionId>> MemoryReader::ids_of_partition(std::uint16_t partition,
+                                                                  std::optional<ExecutionId> after,
+                                                                  std::size_t limit) {
     std::vector<ExecutionId> out;
     auto it = rows_.eid_of.lower_bound({partition, {}});
     if (after && *after >= ExecutionId{partition, {}}) {
@@ -144,40 +144,40 @@ auto between(const Set& set, const typename Set::key_type& low,
 
 }  // namespace
 
-Result<std::vector<Execution>> MemoryReader::newest(Eid before, std::size_t limit) {
+expected<std::vector<Execution>> MemoryReader::newest(Eid before, std::size_t limit) {
     return newest_first(rows_.executions, between(rows_.executions, lowest<Eid>, before), limit,
                         [](const auto& member) { return member.first; });
 }
 
-Result<std::vector<Execution>> MemoryReader::newest_of_route(RouteId route, Eid before,
-                                                             std::size_t limit) {
+expected<std::vector<Execution>> MemoryReader::newest_of_route(RouteId route, Eid before,
+                                                               std::size_t limit) {
     return newest_first(rows_.executions,
                         between(rows_.by_route, {route, lowest<Eid>}, {route, before}), limit,
                         [](const auto& member) { return member.second; });
 }
 
-Result<std::vector<Execution>> MemoryReader::newest_with_tag(const std::string& key,
-                                                             const std::string& value, Eid before,
-                                                             std::size_t limit) {
+expected<std::vector<Execution>> MemoryReader::newest_with_tag(const std::string& key,
+                                                               const std::string& value, Eid before,
+                                                               std::size_t limit) {
     return newest_first(rows_.executions,
                         between(rows_.tags, {key, value, lowest<Eid>}, {key, value, before}), limit,
                         [](const auto& member) { return std::get<Eid>(member); });
 }
 
-Result<std::vector<Execution>> MemoryReader::newest_in_bucket(core::Bucket bucket, Eid before,
-                                                              std::size_t limit) {
+expected<std::vector<Execution>> MemoryReader::newest_in_bucket(core::Bucket bucket, Eid before,
+                                                                std::size_t limit) {
     return newest_first(rows_.executions,
                         between(rows_.listed, {bucket, lowest<Eid>}, {bucket, before}), limit,
                         [](const auto& member) { return member.second; });
 }
 
-Result<std::vector<Execution>> MemoryReader::newest_leased(Eid before, std::size_t limit) {
+expected<std::vector<Execution>> MemoryReader::newest_leased(Eid before, std::size_t limit) {
     const std::set<Eid> leased = rows_.leased();
     return newest_first(rows_.executions, between(leased, lowest<Eid>, before), limit,
                         [](Eid eid) { return eid; });
 }
 
-Result<std::vector<Execution>> MemoryReader::leased_due(TimestampMs as_of) {
+expected<std::vector<Execution>> MemoryReader::leased_due(TimestampMs as_of) {
     std::vector<Execution> out;
     for (auto it = rows_.first_timer(TimerKind::lease);
          it != rows_.timers.end() && it->kind == TimerKind::lease && it->due_at <= as_of; ++it) {
@@ -186,13 +186,13 @@ Result<std::vector<Execution>> MemoryReader::leased_due(TimestampMs as_of) {
     return out;
 }
 
-Result<std::vector<core::Lane>> MemoryReader::lanes(const std::string& after, std::size_t limit) {
+expected<std::vector<core::Lane>> MemoryReader::lanes(const std::string& after, std::size_t limit) {
     return page(rows_.lanes, after, limit);
 }
 
-Result<std::vector<core::WorkerRow>> MemoryReader::workers(const std::optional<std::string>& ns,
-                                                           const core::WorkerKey& after,
-                                                           std::size_t limit) {
+expected<std::vector<core::WorkerRow>> MemoryReader::workers(const std::optional<std::string>& ns,
+                                                             const core::WorkerKey& after,
+                                                             std::size_t limit) {
     std::vector<core::WorkerRow> out;
     for (auto it = rows_.workers.upper_bound(after);
          it != rows_.workers.end() && out.size() < limit; ++it) {
@@ -203,8 +203,8 @@ Result<std::vector<core::WorkerRow>> MemoryReader::workers(const std::optional<s
     return out;
 }
 
-Result<std::uint64_t> MemoryReader::ready_before(std::span<const RouteId> routes,
-                                                 const core::ReadyKey& key, std::uint64_t limit) {
+expected<std::uint64_t> MemoryReader::ready_before(std::span<const RouteId> routes,
+                                                   const core::ReadyKey& key, std::uint64_t limit) {
     std::uint64_t count = 0;
     for (RouteId route : routes) {
         for (auto it = rows_.ready.lower_bound({route, lowest<std::int32_t>, lowest<Eid>});
@@ -219,8 +219,8 @@ Result<std::uint64_t> MemoryReader::ready_before(std::span<const RouteId> routes
 
 // ------------------------------------------------------------------------------------- events
 
-Result<std::vector<core::ExecutionEvent>> MemoryReader::history(const Execution& execution,
-                                                                std::size_t limit) {
+expected<std::vector<core::ExecutionEvent>> MemoryReader::history(const Execution& execution,
+                                                                  std::size_t limit) {
     std::vector<core::ExecutionEvent> out;
     auto next = execution.last_event_id;
     while (next && out.size() < limit) {
@@ -234,7 +234,7 @@ Result<std::vector<core::ExecutionEvent>> MemoryReader::history(const Execution&
     return out;
 }
 
-Result<std::vector<core::LogEvent>> MemoryReader::log_events_of(Eid eid, std::size_t limit) {
+expected<std::vector<core::LogEvent>> MemoryReader::log_events_of(Eid eid, std::size_t limit) {
     std::vector<core::LogEvent> out;
     for (auto it = rows_.log_by_execution.lower_bound({eid, lowest<std::int64_t>});
          it != rows_.log_by_execution.end() && it->first == eid && out.size() < limit; ++it) {
@@ -243,29 +243,29 @@ Result<std::vector<core::LogEvent>> MemoryReader::log_events_of(Eid eid, std::si
     return out;
 }
 
-Result<std::vector<core::ExecutionEvent>> MemoryReader::events_after(std::int64_t event_id,
-                                                                     std::size_t limit) {
+expected<std::vector<core::ExecutionEvent>> MemoryReader::events_after(std::int64_t event_id,
+                                                                       std::size_t limit) {
     return page(rows_.events, event_id, limit);
 }
 
-Result<std::vector<core::LogEvent>> MemoryReader::log_events_after(std::int64_t event_id,
-                                                                   std::size_t limit) {
+expected<std::vector<core::LogEvent>> MemoryReader::log_events_after(std::int64_t event_id,
+                                                                     std::size_t limit) {
     return page(rows_.log_events, event_id, limit);
 }
 
-Result<std::vector<core::ReadyKey>> MemoryReader::ready_after(const core::ReadyKey& key,
-                                                              std::size_t limit) {
+expected<std::vector<core::ReadyKey>> MemoryReader::ready_after(const core::ReadyKey& key,
+                                                                std::size_t limit) {
     return page(rows_.ready, key, limit);
 }
 
-Result<std::vector<core::TimerKey>> MemoryReader::timers_after(const core::TimerKey& key,
-                                                               std::size_t limit) {
+expected<std::vector<core::TimerKey>> MemoryReader::timers_after(const core::TimerKey& key,
+                                                                 std::size_t limit) {
     return page(rows_.timers, key, limit);
 }
 
-Result<std::vector<std::pair<core::Bucket, Eid>>> MemoryReader::listed_after(core::Bucket bucket,
-                                                                             Eid eid,
-                                                                             std::size_t limit) {
+expected<std::vector<std::pair<core::Bucket, Eid>>> MemoryReader::listed_after(core::Bucket bucket,
+                                                                               Eid eid,
+                                                                               std::size_t limit) {
     return page(rows_.listed, {bucket, eid}, limit);
 }
 

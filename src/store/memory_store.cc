@@ -36,8 +36,8 @@ class MemoryStore::Journal {
         }
     }
     template <class Map>
-    Result<void> insert(Map& map, typename Map::key_type key, typename Map::mapped_type row,
-                        const char* what) {
+    expected<void> insert(Map& map, typename Map::key_type key, typename Map::mapped_type row,
+                          const char* what) {
         if (map.contains(key)) {
             return ff::fail(ErrorCode::internal, std::string(what) + " is there already");
         }
@@ -164,7 +164,7 @@ std::int64_t MemoryStore::next_eid(TimestampMs) { return next_eid_++; }
 
 std::int64_t MemoryStore::next_route_id() { return next_route_++; }
 
-Result<void> MemoryStore::begin() {
+expected<void> MemoryStore::begin() {
     FF_CHECK(!swept_, "a transaction is open already");
     swept_ = std::make_unique<Swept>();
     eid_at_begin_ = next_eid_;
@@ -213,7 +213,7 @@ void MemoryStore::load_cell(ExecutionCell& cell, core::InputNeed input, bool gra
     load_rest(cell, input, grant, attempt);
 }
 
-Result<void> MemoryStore::load(const core::ReadSet& set, Snapshot& snapshot) {
+expected<void> MemoryStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     FF_CHECK(swept_, "no transaction is open");
     for (const auto& need : set.executions) {
         ExecutionCell& cell = snapshot.cell(need.id);
@@ -254,8 +254,8 @@ Result<void> MemoryStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     return {};
 }
 
-Result<void> MemoryStore::load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
-                               Snapshot& snapshot) {
+expected<void> MemoryStore::load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
+                                 Snapshot& snapshot) {
     FF_CHECK(swept_, "no transaction is open");
     for (Eid eid : eids) {
         ExecutionCell* cell = snapshot.find_cell(eid);
@@ -275,7 +275,7 @@ Result<void> MemoryStore::load(std::span<const Eid> eids, core::InputNeed input,
 
 // -------------------------------------------------------------------------------------- scans
 
-Result<std::vector<core::ReadyKey>> MemoryStore::scan_ready(
+expected<std::vector<core::ReadyKey>> MemoryStore::scan_ready(
     RouteId route, const std::optional<core::ReadyKey>& after, std::size_t limit) {
     FF_CHECK(swept_, "no transaction is open");
     std::vector<core::ReadyKey> out;
@@ -288,7 +288,7 @@ Result<std::vector<core::ReadyKey>> MemoryStore::scan_ready(
     return out;
 }
 
-Result<std::vector<core::TimerKey>> MemoryStore::scan_due(TimestampMs now, std::size_t limit) {
+expected<std::vector<core::TimerKey>> MemoryStore::scan_due(TimestampMs now, std::size_t limit) {
     FF_CHECK(swept_, "no transaction is open");
     std::vector<core::TimerKey> out;
     for (auto kind : {TimerKind::lease, TimerKind::wake, TimerKind::retention}) {
@@ -301,7 +301,7 @@ Result<std::vector<core::TimerKey>> MemoryStore::scan_due(TimestampMs now, std::
     return out;
 }
 
-Result<std::optional<TimestampMs>> MemoryStore::next_due(TimestampMs after) {
+expected<std::optional<TimestampMs>> MemoryStore::next_due(TimestampMs after) {
     FF_CHECK(swept_, "no transaction is open");
     std::optional<TimestampMs> earliest;
     for (auto kind : {TimerKind::lease, TimerKind::wake, TimerKind::retention}) {
@@ -313,8 +313,8 @@ Result<std::optional<TimestampMs>> MemoryStore::next_due(TimestampMs after) {
     return earliest;
 }
 
-Result<std::vector<Eid>> MemoryStore::scan_bucket(core::Bucket bucket, Eid after,
-                                                  std::size_t limit) {
+expected<std::vector<Eid>> MemoryStore::scan_bucket(core::Bucket bucket, Eid after,
+                                                    std::size_t limit) {
     FF_CHECK(swept_, "no transaction is open");
     std::vector<Eid> out;
     for (auto it = rows_->listed.upper_bound({bucket, after});
@@ -324,7 +324,7 @@ Result<std::vector<Eid>> MemoryStore::scan_bucket(core::Bucket bucket, Eid after
     return out;
 }
 
-Result<std::vector<Eid>> MemoryStore::scan_all(Eid after, std::size_t limit) {
+expected<std::vector<Eid>> MemoryStore::scan_all(Eid after, std::size_t limit) {
     FF_CHECK(swept_, "no transaction is open");
     std::vector<Eid> out;
     for (auto it = rows_->executions.upper_bound(after);
@@ -334,8 +334,8 @@ Result<std::vector<Eid>> MemoryStore::scan_all(Eid after, std::size_t limit) {
     return out;
 }
 
-Result<std::vector<core::WorkerKey>> MemoryStore::scan_dead_workers(TimestampMs now,
-                                                                    std::size_t limit) {
+expected<std::vector<core::WorkerKey>> MemoryStore::scan_dead_workers(TimestampMs now,
+                                                                      std::size_t limit) {
     FF_CHECK(swept_, "no transaction is open");
     std::vector<core::WorkerKey> out;
     for (const auto& [key, row] : rows_->workers) {
@@ -346,9 +346,9 @@ Result<std::vector<core::WorkerKey>> MemoryStore::scan_dead_workers(TimestampMs 
     return out;
 }
 
-Result<std::vector<core::WorkerRow>> MemoryStore::workers_of(const std::string& ns,
-                                                             const std::string& lane,
-                                                             TimestampMs now) {
+expected<std::vector<core::WorkerRow>> MemoryStore::workers_of(const std::string& ns,
+                                                               const std::string& lane,
+                                                               TimestampMs now) {
     FF_CHECK(swept_, "no transaction is open");
     std::vector<core::WorkerRow> out;
     for (const auto& [key, row] : rows_->workers) {
@@ -362,17 +362,17 @@ Result<std::vector<core::WorkerRow>> MemoryStore::workers_of(const std::string& 
 
 // ------------------------------------------------------------------------------------- upkeep
 
-Result<std::uint64_t> MemoryStore::sweep_grants(TimestampMs before, std::size_t limit) {
+expected<std::uint64_t> MemoryStore::sweep_grants(TimestampMs before, std::size_t limit) {
     FF_CHECK(swept_, "no transaction is open");
     return sweep(rows_->grants, before, limit, swept_->grants);
 }
 
-Result<std::uint64_t> MemoryStore::sweep_idempotency(TimestampMs now, std::size_t limit) {
+expected<std::uint64_t> MemoryStore::sweep_idempotency(TimestampMs now, std::size_t limit) {
     FF_CHECK(swept_, "no transaction is open");
     return sweep(rows_->idempotency, now, limit, swept_->idempotency);
 }
 
-Result<std::uint64_t> MemoryStore::trim_events(TimestampMs before, std::size_t limit) {
+expected<std::uint64_t> MemoryStore::trim_events(TimestampMs before, std::size_t limit) {
     FF_CHECK(swept_, "no transaction is open");
     return trim(rows_->events, before, limit, swept_->events) +
            trim(rows_->log_events, before, limit, swept_->log_events);
@@ -426,7 +426,7 @@ void MemoryStore::write_side_sets(Journal& journal, const std::optional<Executio
     }
 }
 
-Result<void> MemoryStore::write_input(Journal& journal, const ExecutionCell& cell) {
+expected<void> MemoryStore::write_input(Journal& journal, const ExecutionCell& cell) {
     const auto& before = cell.input.stored;
     const auto& after = cell.input.current;
     if (before) {
@@ -474,8 +474,8 @@ void MemoryStore::erase_execution(Journal& journal, const Execution& gone) {
     journal.erase(rows_->executions, gone.eid);
 }
 
-Result<void> MemoryStore::write_cell(Journal& journal, ExecutionCell& cell, TimestampMs now,
-                                     DurationMs retention_default_ms) {
+expected<void> MemoryStore::write_cell(Journal& journal, ExecutionCell& cell, TimestampMs now,
+                                       DurationMs retention_default_ms) {
     if (cell.deleted) {
         if (cell.execution.stored) {
             erase_execution(journal, *cell.execution.stored);
@@ -512,8 +512,8 @@ Result<void> MemoryStore::write_cell(Journal& journal, ExecutionCell& cell, Time
     return {};
 }
 
-Result<void> MemoryStore::write_all(Journal& journal, Snapshot& snapshot, TimestampMs now,
-                                    DurationMs retention_default_ms) {
+expected<void> MemoryStore::write_all(Journal& journal, Snapshot& snapshot, TimestampMs now,
+                                      DurationMs retention_default_ms) {
     number_events(snapshot, next_event_);
     for (core::Route route : snapshot.new_routes) {
         split_capabilities(route);
@@ -553,9 +553,9 @@ Result<void> MemoryStore::write_all(Journal& journal, Snapshot& snapshot, Timest
     return {};
 }
 
-Result<void> MemoryStore::finish(const std::function<Result<void>(Journal&)>& write) {
+expected<void> MemoryStore::finish(const std::function<expected<void>(Journal&)>& write) {
     FF_CHECK(swept_, "no transaction is open");
-    Result<void> done;
+    expected<void> done;
     {
         std::lock_guard lock(mutex_);
         Journal journal;
@@ -576,8 +576,8 @@ Result<void> MemoryStore::finish(const std::function<Result<void>(Journal&)>& wr
     return {};
 }
 
-Result<void> MemoryStore::commit(Snapshot& snapshot, TimestampMs now,
-                                 DurationMs retention_default_ms) {
+expected<void> MemoryStore::commit(Snapshot& snapshot, TimestampMs now,
+                                   DurationMs retention_default_ms) {
     FF_TRY_VOID(finish(
         [&](Journal& journal) { return write_all(journal, snapshot, now, retention_default_ms); }));
     for (const auto& route : snapshot.new_routes) {
@@ -586,13 +586,13 @@ Result<void> MemoryStore::commit(Snapshot& snapshot, TimestampMs now,
     return {};
 }
 
-Result<void> MemoryStore::commit_upkeep() {
-    return finish([](Journal&) { return Result<void>(); });
+expected<void> MemoryStore::commit_upkeep() {
+    return finish([](Journal&) { return expected<void>(); });
 }
 
 // ------------------------------------------------------------------------------------ reading
 
-Result<void> MemoryStore::read(const std::function<Result<void>(Reader&)>& body) {
+expected<void> MemoryStore::read(const std::function<expected<void>(Reader&)>& body) {
     std::lock_guard lock(mutex_);
     MemoryReader reader(*rows_);
     return body(reader);

@@ -31,32 +31,33 @@ class MemoryStore final : public Store {
     std::int64_t next_eid(TimestampMs now) override;
     std::int64_t next_route_id() override;
 
-    Result<void> begin() override;
-    Result<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override;
-    Result<void> load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
-                      core::Snapshot& snapshot) override;
-    Result<std::vector<core::ReadyKey>> scan_ready(RouteId route,
-                                                   const std::optional<core::ReadyKey>& after,
-                                                   std::size_t limit) override;
-    Result<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
-    Result<std::optional<TimestampMs>> next_due(TimestampMs after) override;
-    Result<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,
-                                         std::size_t limit) override;
-    Result<std::vector<Eid>> scan_all(Eid after, std::size_t limit) override;
-    Result<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
-                                                           std::size_t limit) override;
-    Result<std::vector<core::WorkerRow>> workers_of(const std::string& ns, const std::string& lane,
-                                                    TimestampMs now) override;
-    Result<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
-    Result<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
-    Result<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
-    Result<void> commit(core::Snapshot& snapshot, TimestampMs now,
-                        DurationMs retention_default_ms) override;
+    expected<void> begin() override;
+    expected<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override;
+    expected<void> load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
+                        core::Snapshot& snapshot) override;
+    expected<std::vector<core::ReadyKey>> scan_ready(RouteId route,
+                                                     const std::optional<core::ReadyKey>& after,
+                                                     std::size_t limit) override;
+    expected<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
+    expected<std::optional<TimestampMs>> next_due(TimestampMs after) override;
+    expected<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,
+                                           std::size_t limit) override;
+    expected<std::vector<Eid>> scan_all(Eid after, std::size_t limit) override;
+    expected<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
+                                                             std::size_t limit) override;
+    expected<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
+                                                      const std::string& lane,
+                                                      TimestampMs now) override;
+    expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
+    expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
+    expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
+    expected<void> commit(core::Snapshot& snapshot, TimestampMs now,
+                          DurationMs retention_default_ms) override;
     void rollback() override;
-    Result<void> commit_upkeep() override;
-    Result<void> make_durable() override { return {}; }
+    expected<void> commit_upkeep() override;
+    expected<void> make_durable() override { return {}; }
     void maintain() override {}
-    Result<void> read(const std::function<Result<void>(Reader&)>& body) override;
+    expected<void> read(const std::function<expected<void>(Reader&)>& body) override;
     [[nodiscard]] std::uint64_t rows_written() const override { return rows_written_; }
 
   private:
@@ -68,13 +69,13 @@ class MemoryStore final : public Store {
                    bool attempt) const;
     void load_cell(core::ExecutionCell& cell, core::InputNeed input, bool grant,
                    bool attempt) const;
-    Result<void> finish(const std::function<Result<void>(Journal&)>& write);
+    expected<void> finish(const std::function<expected<void>(Journal&)>& write);
     void write_swept(Journal& journal);
-    Result<void> write_all(Journal& journal, core::Snapshot& snapshot, TimestampMs now,
-                           DurationMs retention_default_ms);
-    Result<void> write_cell(Journal& journal, core::ExecutionCell& cell, TimestampMs now,
-                            DurationMs retention_default_ms);
-    Result<void> write_input(Journal& journal, const core::ExecutionCell& cell);
+    expected<void> write_all(Journal& journal, core::Snapshot& snapshot, TimestampMs now,
+                             DurationMs retention_default_ms);
+    expected<void> write_cell(Journal& journal, core::ExecutionCell& cell, TimestampMs now,
+                              DurationMs retention_default_ms);
+    expected<void> write_input(Journal& journal, const core::ExecutionCell& cell);
     void write_side_sets(Journal& journal, const std::optional<core::Execution>& before,
                          const std::optional<core::Execution>& after);
     void erase_execution(Journal& journal, const core::Execution& gone);

@@ -15,7 +15,7 @@
 namespace ff::store {
 
 template <class Db>
-Result<void> check_applied(Db& db, int version) {
+expected<void> check_applied(Db& db, int version) {
     for (const Migration& migration : migrations()) {
         if (migration.version > version) {
             break;
@@ -35,7 +35,7 @@ Result<void> check_applied(Db& db, int version) {
 
 /// The version of a database this program may use. Changes nothing.
 template <class Db>
-Result<int> check_schema(Db& db) {
+expected<int> check_schema(Db& db) {
     FF_TRY(const int version, schema_version(db));
     if (version > migrations().back().version) {
         FF_TRY_VOID(check_known_version(version));
@@ -46,10 +46,10 @@ Result<int> check_schema(Db& db) {
 
 /// Runs the statements `texts` in one transaction, unless `done_already` then gives a row.
 template <class Db>
-Result<bool> run_once(Db& db, const std::string& done_already,
-                      std::initializer_list<std::string> texts) {
+expected<bool> run_once(Db& db, const std::string& done_already,
+                        std::initializer_list<std::string> texts) {
     FF_TRY_VOID(db.execute(Db::begin_migration));
-    const auto attempt = [&]() -> Result<bool> {
+    const auto attempt = [&]() -> expected<bool> {
         if (!done_already.empty()) {
             FF_TRY(const std::string done, db.scalar(done_already));
             if (!done.empty()) {
@@ -72,7 +72,7 @@ Result<bool> run_once(Db& db, const std::string& done_already,
 
 /// Views follow the program, not the migrations: made anew when their text differs.
 template <class Db>
-Result<void> refresh_views(Db& db) {
+expected<void> refresh_views(Db& db) {
     const std::string text = view_statements(Db::dialect);
     const std::string digest = log_digest(text);
     const std::string same =
@@ -93,7 +93,7 @@ Result<void> refresh_views(Db& db) {
 
 /// Answers what was done. `schema_too_new`, `store_corrupt` (a migration was altered).
 template <class Db>
-Result<std::string> migrate(Db& db) {
+expected<std::string> migrate(Db& db) {
     FF_TRY(const int version, check_schema(db));
     if (version == 0) {
         // It may be there: a program that was stopped here made it and nothing else.
@@ -125,7 +125,7 @@ Result<std::string> migrate(Db& db) {
 
 /// The partition counts of a store: kept when it is new, compared otherwise. `partition_mismatch`.
 template <class Db>
-Result<PartitionCounts> settle_partitions(Db& db, const EngineOptions& options) {
+expected<PartitionCounts> settle_partitions(Db& db, const EngineOptions& options) {
     if (options.flow_partitions && *options.flow_partitions == 0) {
         return ff::fail(ErrorCode::invalid_config, "the partition count must be at least 1");
     }

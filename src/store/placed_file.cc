@@ -71,7 +71,7 @@ PlacedFile::~PlacedFile() {
     }
 }
 
-Result<PlacedFile> PlacedFile::make(const std::string& target, Existing existing) {
+expected<PlacedFile> PlacedFile::make(const std::string& target, Existing existing) {
     // Through links: what a link names is replaced, not the link.
     const std::string place = canonical_path(target);
     std::error_code ignored;
@@ -92,7 +92,7 @@ Result<PlacedFile> PlacedFile::make(const std::string& target, Existing existing
     return PlacedFile(std::move(path), place, existing);
 }
 
-Result<void> PlacedFile::place() {
+expected<void> PlacedFile::place() {
     if (!sync_path(path_, O_RDONLY)) {
         return cannot("sync " + path_, errno);
     }
@@ -112,7 +112,7 @@ Error in_the_way(const std::string& what, const std::string& sentence) {
 
 bool is_in_the_way(const Error& error) { return !error.field(in_the_way_field).empty(); }
 
-Result<void> sync_folder_of(const std::string& path) {
+expected<void> sync_folder_of(const std::string& path) {
     const std::string folder = fs::path(path).parent_path().string();
     if (!sync_path(folder, O_RDONLY | O_DIRECTORY)) {
         return ff::fail(ErrorCode::store_open_failed,

@@ -17,7 +17,7 @@ class PlacedFile {
   public:
     /// Makes the empty file path(), readable by its owner only. Errors: see is_in_the_way() for a
     /// target that is there and is to be kept; `store_open_failed` for anything else.
-    static Result<PlacedFile> make(const std::string& target, Existing existing);
+    static expected<PlacedFile> make(const std::string& target, Existing existing);
     PlacedFile(PlacedFile&& other) noexcept;
     PlacedFile& operator=(PlacedFile&&) = delete;
     /// Removes the file unless it was placed.
@@ -28,7 +28,7 @@ class PlacedFile {
     /// Where it will be: the one name of the target.
     [[nodiscard]] const std::string& target() const { return target_; }
     /// Makes it durable and gives it its name. The caller has closed it.
-    Result<void> place();
+    expected<void> place();
 
   private:
     PlacedFile(std::string path, std::string target, Existing existing);
@@ -47,6 +47,6 @@ bool is_in_the_way(const Error& error);
 inline constexpr std::string_view missing_field = "missing_file";
 
 /// Makes the names of new files in the folder of `path` survive a power cut.
-Result<void> sync_folder_of(const std::string& path);
+expected<void> sync_folder_of(const std::string& path);
 
 }  // namespace ff::store

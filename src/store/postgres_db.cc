@@ -183,7 +183,7 @@ void PgRows::corrupt(const char* name, const std::string& value) {
     }
 }
 
-Result<void> PgRows::check() const {
+expected<void> PgRows::check() const {
     if (!corrupt_.empty()) {
         return ff::fail(ErrorCode::corruption, corrupt_);
     }
@@ -260,7 +260,7 @@ bool is_failure(ExecStatusType status) {
 
 // ----------------------------------------------------------------------------------- connection
 
-Result<std::string> printable_url(const std::string& url) {
+expected<std::string> printable_url(const std::string& url) {
     char* fault = nullptr;
     PQconninfoOption* options = PQconninfoParse(url.c_str(), &fault);
     if (options == nullptr) {
@@ -294,7 +294,7 @@ Result<std::string> printable_url(const std::string& url) {
     return out;
 }
 
-Result<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url) {
+expected<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url) {
     FF_TRY(const std::string where, printable_url(url));
     // Later entries win, and the address comes last but for what must be so.
     // A host that vanishes says nothing: without keepalives a writer would wait for it for hours.
@@ -349,7 +349,7 @@ Error PgConnection::failure(const pg_result* result) {
 
 int PgConnection::server_version() const { return PQserverVersion(connection_); }
 
-Result<void> PgConnection::enter_pipeline() {
+expected<void> PgConnection::enter_pipeline() {
     if (!in_pipeline_) {
         if (PQenterPipelineMode(connection_) == 0) {
             return std::unexpected(last_error("talking to PostgreSQL"));
@@ -359,7 +359,7 @@ Result<void> PgConnection::enter_pipeline() {
     return {};
 }
 
-Result<void> PgConnection::leave_pipeline() {
+expected<void> PgConnection::leave_pipeline() {
     FF_CHECK(queued_.empty(), "statements are queued");
     if (in_pipeline_) {
         if (PQexitPipelineMode(connection_) == 0) {
@@ -370,7 +370,7 @@ Result<void> PgConnection::leave_pipeline() {
     return {};
 }
 
-Result<void> PgConnection::execute(const std::string& text) {
+expected<void> PgConnection::execute(const std::string& text) {
     FF_TRY_VOID(leave_pipeline());
     const ResultPtr result(PQexec(connection_, text.c_str()));
     if (result == nullptr || is_failure(PQresultStatus(result.get()))) {
@@ -379,7 +379,7 @@ Result<void> PgConnection::execute(const std::string& text) {
     return {};
 }
 
-Result<std::string> PgConnection::scalar(const std::string& text) {
+expected<std::string> PgConnection::scalar(const std::string& text) {
     FF_TRY_VOID(leave_pipeline());
     const ResultPtr result(PQexec(connection_, text.c_str()));
     if (result == nullptr || is_failure(PQresultStatus(result.get()))) {
@@ -429,7 +429,7 @@ bool PgConnection::send(const Queued& item, std::vector<const std::string*>& ans
                                lengths.data(), formats.data(), binary) == 1;
 }
 
-Result<std::vector<PgRows>> PgConnection::run_queued() {
+expected<std::vector<PgRows>> PgConnection::run_queued() {
     std::vector<Queued> items = std::exchange(queued_, {});
     FF_TRY_VOID(enter_pipeline());
     std::vector<const std::string*> answers;
@@ -444,7 +444,7 @@ Result<std::vector<PgRows>> PgConnection::run_queued() {
     return answers_of(answers);
 }
 
-Result<std::vector<PgRows>> PgConnection::answers_of(
+expected<std::vector<PgRows>> PgConnection::answers_of(
     const std::vector<const std::string*>& answers) {
     std::vector<PgRows> out;
     std::optional<Error> failed;
@@ -487,7 +487,7 @@ Result<std::vector<PgRows>> PgConnection::answers_of(
     return out;
 }
 
-Result<std::optional<std::string>> PgConnection::next_notification(int timeout_ms, int wake_fd) {
+expected<std::optional<std::string>> PgConnection::next_notification(int timeout_ms, int wake_fd) {
     using std::chrono::milliseconds;
     FF_TRY_VOID(leave_pipeline());
     const auto deadline = std::chrono::steady_clock::now() + milliseconds(timeout_ms);
@@ -519,7 +519,7 @@ Result<std::optional<std::string>> PgConnection::next_notification(int timeout_m
 
 // ------------------------------------------------------------------------------------ statement
 
-Result<bool> PgStatement::step() {
+expected<bool> PgStatement::step() {
     if (!sent_) {
         connection_->queue(text_, std::exchange(params_, {}));
         FF_TRY(auto answers, connection_->run_queued());
@@ -530,7 +530,7 @@ Result<bool> PgStatement::step() {
     return rows_.next();
 }
 
-Result<void> PgStatement::run() {
+expected<void> PgStatement::run() {
     FF_TRY_VOID(step());
     reset();
     return {};
@@ -542,7 +542,7 @@ void PgStatement::reset() {
     sent_ = false;
 }
 
-Result<int> schema_version(PgConnection& db) {
+expected<int> schema_version(PgConnection& db) {
     FF_TRY(const std::string there, db.scalar("SELECT to_regclass('ff_schema_migration')"));
     if (there.empty()) {
         return 0;
@@ -552,9 +552,9 @@ Result<int> schema_version(PgConnection& db) {
     return std::stoi(version);
 }
 
-Result<int> schema_version(PgInside& db) { return schema_version(*db.db_); }
+expected<int> schema_version(PgInside& db) { return schema_version(*db.db_); }
 
-Result<int> known_schema_version(PgConnection& db) {
+expected<int> known_schema_version(PgConnection& db) {
     FF_TRY(const int version, schema_version(db));
     if (version == 0) {
         return ff::fail(ErrorCode::store_open_failed,
@@ -571,7 +571,7 @@ std::string libpq_version() {
     return std::to_string(version / 10'000) + "." + std::to_string(version % 10'000);
 }
 
-Result<PgServer> server_of(PgConnection& connection) {
+expected<PgServer> server_of(PgConnection& connection) {
     PgServer server;
     server.version = connection.server_version();
     FF_TRY(server.version_text, connection.scalar("SHOW server_version"));
@@ -581,7 +581,7 @@ Result<PgServer> server_of(PgConnection& connection) {
     return server;
 }
 
-Result<void> check_server(const PgServer& server, const std::string& where, PgUse use) {
+expected<void> check_server(const PgServer& server, const std::string& where, PgUse use) {
     constexpr int version_min = 130'000;
     if (server.version < version_min) {
         return ff::fail(

@@ -88,7 +88,7 @@ class PgRows {
     std::int64_t integer();
     std::string_view bytes();
     void corrupt(const char* name, const std::string& value);
-    [[nodiscard]] Result<void> check() const;
+    [[nodiscard]] expected<void> check() const;
 
   private:
     static void free_result(pg_result* result);
@@ -106,7 +106,7 @@ class PgConnection {
         "BEGIN; SELECT pg_advisory_xact_lock(7020584509)";
 
     /// `store_open_failed` in one line that says what to do, without the password.
-    static Result<std::unique_ptr<PgConnection>> open(const std::string& url);
+    static expected<std::unique_ptr<PgConnection>> open(const std::string& url);
     ~PgConnection();
     PgConnection(const PgConnection&) = delete;
     PgConnection& operator=(const PgConnection&) = delete;
@@ -114,16 +114,16 @@ class PgConnection {
     // ------------------------------------------------- one at a time, while nothing is queued
 
     /// Runs one or more statements that give no rows.
-    Result<void> execute(const std::string& text);
+    expected<void> execute(const std::string& text);
     /// The first value of the first row, as text; empty when there is none.
-    Result<std::string> scalar(const std::string& text);
+    expected<std::string> scalar(const std::string& text);
 
     // ------------------------------------------------------------------------------- together
 
     void queue(const std::string& text, PgParams params = {});
     /// Sends what is queued and waits for all answers, in order. When one fails those behind it
     /// have not run; the error is the first one's.
-    Result<std::vector<PgRows>> run_queued();
+    expected<std::vector<PgRows>> run_queued();
     [[nodiscard]] bool anything_queued() const { return !queued_.empty(); }
     void forget_queued() { queued_.clear(); }
     /// How often run_queued() has brought answers.
@@ -143,7 +143,7 @@ class PgConnection {
 
     /// The payload of a notification that has arrived, waiting for one up to `timeout_ms` or until
     /// `wake_fd` can be read. Nothing when none came; an error when the connection is lost.
-    Result<std::optional<std::string>> next_notification(int timeout_ms, int wake_fd);
+    expected<std::optional<std::string>> next_notification(int timeout_ms, int wake_fd);
 
   private:
     struct Queued {
@@ -160,10 +160,10 @@ class PgConnection {
     /// The same, and nothing is to be expected of the connection any more.
     Error lose(const std::string& doing);
     Error failure(const pg_result* result);
-    Result<std::vector<PgRows>> answers_of(const std::vector<const std::string*>& answers);
+    expected<std::vector<PgRows>> answers_of(const std::vector<const std::string*>& answers);
     bool send(const Queued& item, std::vector<const std::string*>& answers);
-    Result<void> enter_pipeline();
-    Result<void> leave_pipeline();
+    expected<void> enter_pipeline();
+    expected<void> leave_pipeline();
 
     pg_conn* connection_;
     bool pooled_ = false;
@@ -192,8 +192,8 @@ class PgStatement {
     void bytes_copy(const std::string& value) { params_.bytes(value); }
     void array(const PgArray& values) { params_.array(values); }
 
-    Result<bool> step();
-    Result<void> run();
+    expected<bool> step();
+    expected<void> run();
     void reset();
     [[nodiscard]] std::uint64_t affected() const { return affected_; }
 
@@ -202,7 +202,7 @@ class PgStatement {
     std::int64_t integer() { return rows_.integer(); }
     std::string_view bytes() { return rows_.bytes(); }
     void corrupt(const char* name, const std::string& value) { rows_.corrupt(name, value); }
-    [[nodiscard]] Result<void> check() const { return rows_.check(); }
+    [[nodiscard]] expected<void> check() const { return rows_.check(); }
 
   private:
     PgConnection* connection_;
@@ -228,7 +228,7 @@ class PgStatements {
 };
 
 /// Found by migrate.h: 0 when there is no store yet.
-Result<int> schema_version(PgConnection& db);
+expected<int> schema_version(PgConnection& db);
 
 /// For migrate.h inside a transaction that somebody else has begun, and ends: all or nothing.
 class PgInside {
@@ -237,18 +237,18 @@ class PgInside {
     static constexpr const char* begin_migration = "";
 
     explicit PgInside(PgConnection& db) : db_(&db) {}
-    Result<void> execute(const std::string& text) {
+    expected<void> execute(const std::string& text) {
         return text == begin_migration || text == "COMMIT" || text == "ROLLBACK"
-                   ? Result<void>()
+                   ? expected<void>()
                    : db_->execute(text);
     }
-    Result<std::string> scalar(const std::string& text) { return db_->scalar(text); }
+    expected<std::string> scalar(const std::string& text) { return db_->scalar(text); }
 
   private:
-    friend Result<int> schema_version(PgInside& db);
+    friend expected<int> schema_version(PgInside& db);
     PgConnection* db_;
 };
-Result<int> schema_version(PgInside& db);
+expected<int> schema_version(PgInside& db);
 
 /// What a server is.
 struct PgServer {
@@ -257,15 +257,15 @@ struct PgServer {
     std::string encoding;  ///< of the database
     bool standby = false;
 };
-Result<PgServer> server_of(PgConnection& connection);
+expected<PgServer> server_of(PgConnection& connection);
 
 /// `store_open_failed` when a store cannot be used there, or read.
 enum class PgUse : std::uint8_t { read, write };
-Result<void> check_server(const PgServer& server, const std::string& where, PgUse use);
+expected<void> check_server(const PgServer& server, const std::string& where, PgUse use);
 
 /// The version of a store this program knows exactly, for who only reads; otherwise as
 /// check_known_version(), and `store_open_failed` for a database that holds no store.
-Result<int> known_schema_version(PgConnection& db);
+expected<int> known_schema_version(PgConnection& db);
 
 /// The error of a failed statement by its SQLSTATE. `store_busy`: another process was in the way,
 /// doing it all again may work. `store_io`: the connection is gone, or the server is going down.
@@ -278,6 +278,6 @@ std::string libpq_version();
 std::string_view sqlstate_of(const Error& error);
 
 /// The connection string without its password, for people. `invalid_config` when it is none.
-Result<std::string> printable_url(const std::string& url);
+expected<std::string> printable_url(const std::string& url);
 
 }  // namespace ff::store

@@ -31,9 +31,9 @@ PgKeeper::PgKeeper(std::string url, std::string self, WarnFn warn)
       warn_(std::move(warn)),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-Result<std::unique_ptr<PgKeeper>> PgKeeper::start(const std::string& url, PgConnection& writer,
-                                                  std::string self, EngineOptions::Notify notify,
-                                                  WarnFn warn) {
+expected<std::unique_ptr<PgKeeper>> PgKeeper::start(const std::string& url, PgConnection& writer,
+                                                    std::string self, EngineOptions::Notify notify,
+                                                    WarnFn warn) {
     std::unique_ptr<PgKeeper> keeper(new PgKeeper(url, std::move(self), std::move(warn)));
     if (notify != EngineOptions::Notify::off) {
         FF_TRY(keeper->listener_, PgConnection::open(url));
@@ -88,7 +88,7 @@ bool PgKeeper::rest(int ms) {
     return stopped_.wait_for(lock, std::chrono::milliseconds(ms), [this] { return stop_; });
 }
 
-Result<bool> PgKeeper::test(PgConnection& writer) {
+expected<bool> PgKeeper::test(PgConnection& writer) {
     using Clock = std::chrono::steady_clock;
     FF_TRY_VOID(listener_->execute(std::string("LISTEN ") + channel));
     const std::string word = "test " + self_;

@@ -28,9 +28,9 @@ class PgKeeper {
 
     /// Tests whether a notification of `writer` arrives. `store_open_failed` when it must and does
     /// not.
-    static Result<std::unique_ptr<PgKeeper>> start(const std::string& url, PgConnection& writer,
-                                                   std::string self, EngineOptions::Notify notify,
-                                                   WarnFn warn);
+    static expected<std::unique_ptr<PgKeeper>> start(const std::string& url, PgConnection& writer,
+                                                     std::string self, EngineOptions::Notify notify,
+                                                     WarnFn warn);
     ~PgKeeper();
     PgKeeper(const PgKeeper&) = delete;
     PgKeeper& operator=(const PgKeeper&) = delete;
@@ -43,7 +43,7 @@ class PgKeeper {
 
   private:
     PgKeeper(std::string url, std::string self, WarnFn warn);
-    Result<bool> test(PgConnection& writer);
+    expected<bool> test(PgConnection& writer);
     void listen();
     void listen_once();
     void tidy();

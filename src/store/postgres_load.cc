@@ -24,7 +24,7 @@ namespace {
 constexpr RouteId late_routes = 8;
 
 template <class Row>
-Result<Row> take(PgRows& rows) {
+expected<Row> take(PgRows& rows) {
     Row row;
     take_columns(rows, row);
     FF_TRY_VOID(rows.check());
@@ -41,7 +41,7 @@ void PostgresStore::know_route(core::Route row) {
     }
 }
 
-Result<void> PostgresStore::know_routes(const std::vector<RouteId>& needed) {
+expected<void> PostgresStore::know_routes(const std::vector<RouteId>& needed) {
     PgArray missing(PgArray::Type::integers);
     bool any = false;
     for (RouteId id : needed) {
@@ -68,7 +68,7 @@ Result<void> PostgresStore::know_routes(const std::vector<RouteId>& needed) {
     return {};
 }
 
-Result<void> PostgresStore::take_executions(PgRows& rows, Snapshot& snapshot) {
+expected<void> PostgresStore::take_executions(PgRows& rows, Snapshot& snapshot) {
     std::vector<RouteId> needed;
     while (rows.next()) {
         FF_TRY(auto row, take<Execution>(rows));
@@ -140,13 +140,13 @@ class PostgresStore::Questions {
     explicit Questions(PostgresStore& store) : store_(store) {}
 
     void ask(const std::string& text, PgParams params,
-             std::function<Result<void>(PgRows&)> take_answer) {
+             std::function<expected<void>(PgRows&)> take_answer) {
         store_.db_->queue(text, std::move(params));
         takers_.push_back(std::move(take_answer));
     }
     [[nodiscard]] bool empty() const { return takers_.empty(); }
 
-    Result<void> settle() {
+    expected<void> settle() {
         if (takers_.empty()) {
             return {};
         }
@@ -160,10 +160,10 @@ class PostgresStore::Questions {
 
   private:
     PostgresStore& store_;
-    std::vector<std::function<Result<void>(PgRows&)>> takers_;
+    std::vector<std::function<expected<void>(PgRows&)>> takers_;
 };
 
-Result<void> PostgresStore::load_rest(const std::vector<Loading>& wanted, Snapshot& snapshot) {
+expected<void> PostgresStore::load_rest(const std::vector<Loading>& wanted, Snapshot& snapshot) {
     PgArray input_eids(PgArray::Type::integers);
     PgArray grant_eids(PgArray::Type::integers);
     PgArray attempt_eids(PgArray::Type::integers);
@@ -207,7 +207,7 @@ Result<void> PostgresStore::load_rest(const std::vector<Loading>& wanted, Snapsh
         for (const PgArray* key : keys) {
             params.array(*key);
         }
-        questions.ask(text, std::move(params), [&, place_of](PgRows& rows) -> Result<void> {
+        questions.ask(text, std::move(params), [&, place_of](PgRows& rows) -> expected<void> {
             while (rows.next()) {
                 FF_TRY(auto row, take<Row>(rows));
                 place_of(*snapshot.find_cell(row.eid)).load(std::move(row));
@@ -229,8 +229,8 @@ Result<void> PostgresStore::load_rest(const std::vector<Loading>& wanted, Snapsh
     return questions.settle();
 }
 
-Result<void> PostgresStore::take_lanes(PgRows& rows, const std::vector<std::string>& asked,
-                                       Snapshot& snapshot) {
+expected<void> PostgresStore::take_lanes(PgRows& rows, const std::vector<std::string>& asked,
+                                         Snapshot& snapshot) {
     while (rows.next()) {
         FF_TRY(auto row, take<core::Lane>(rows));
         const std::string name = row.name;
@@ -246,7 +246,7 @@ Result<void> PostgresStore::take_lanes(PgRows& rows, const std::vector<std::stri
 void PostgresStore::ask_transaction(Questions& questions, bool force) {
     if (!transaction_) {
         questions.ask(force ? own_transaction : own_transaction_if_any, {},
-                      [this](PgRows& rows) -> Result<void> {
+                      [this](PgRows& rows) -> expected<void> {
                           note_transaction(rows);
                           return {};
                       });
@@ -264,7 +264,7 @@ void PostgresStore::ask_ready(Questions& questions, const std::vector<ReadyAsk>&
     }
     for (const ReadyAsk& ask : asks) {
         questions.ask(lock_best_ready, ready_params(ask),
-                      [this, &snapshot, ask](PgRows& rows) -> Result<void> {
+                      [this, &snapshot, ask](PgRows& rows) -> expected<void> {
                           FF_TRY(ReadyPage page, take_ready(rows, ask, snapshot));
                           ready_pages_.emplace_back(ask, std::move(page));
                           return {};
@@ -279,7 +279,7 @@ void PostgresStore::ask_routes(Questions& questions) {
     }
     PgParams params;
     params.integer(newest_route_ - late_routes);
-    questions.ask(select_routes_above, std::move(params), [this](PgRows& rows) -> Result<void> {
+    questions.ask(select_routes_above, std::move(params), [this](PgRows& rows) -> expected<void> {
         while (rows.next()) {
             FF_TRY(auto row, take<core::Route>(rows));
             know_route(std::move(row));
@@ -288,7 +288,7 @@ void PostgresStore::ask_routes(Questions& questions) {
     });
 }
 
-Result<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot) {
+expected<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     std::vector<Loading> wanted;
     std::set<ExecutionId> missing;
     for (const auto& need : set.executions) {
@@ -317,7 +317,7 @@ Result<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     if (!keys.empty()) {
         using Key = core::IdempotencyKey;
         questions.ask(lock_idempotency, pairs_of(keys, &Key::ns, &Key::key),
-                      [&](PgRows& rows) -> Result<void> {
+                      [&](PgRows& rows) -> expected<void> {
                           while (rows.next()) {
                               FF_TRY(auto row, take<core::IdempotencyEntry>(rows));
                               const Key key = row.key;
@@ -333,7 +333,7 @@ Result<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     if (!workers.empty()) {
         using Key = core::WorkerKey;
         questions.ask(lock_workers, pairs_of(workers, &Key::ns, &Key::worker_instance_id),
-                      [&](PgRows& rows) -> Result<void> {
+                      [&](PgRows& rows) -> expected<void> {
                           while (rows.next()) {
                               FF_TRY(auto row, take<core::WorkerRow>(rows));
                               const Key key = row.key;
@@ -351,7 +351,7 @@ Result<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot) {
         params.text(set.leased_by[i].worker_instance_id);
         params.text(set.leased_by[i].ns);
         questions.ask(sql::leased_by_instance, std::move(params),
-                      [&, i](PgRows& rows) -> Result<void> {
+                      [&, i](PgRows& rows) -> expected<void> {
                           while (rows.next()) {
                               take_value(rows, "id", held[i].emplace_back());
                               FF_TRY_VOID(rows.check());
@@ -387,8 +387,8 @@ Result<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     return {};
 }
 
-Result<void> PostgresStore::load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
-                                 Snapshot& snapshot) {
+expected<void> PostgresStore::load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
+                                   Snapshot& snapshot) {
     PgArray missing(PgArray::Type::integers);
     bool any = false;
     for (Eid eid : eids) {
@@ -422,7 +422,8 @@ void PostgresStore::expect_ready(std::vector<ReadyAsk> asks, std::vector<std::st
     expected_lanes_ = std::move(lanes);
 }
 
-Result<ReadyPage> PostgresStore::take_ready(PgRows& rows, const ReadyAsk& ask, Snapshot& snapshot) {
+expected<ReadyPage> PostgresStore::take_ready(PgRows& rows, const ReadyAsk& ask,
+                                              Snapshot& snapshot) {
     ReadyPage page;
     const bool full = rows.size() >= ask.limit;
     const auto place = [](const core::ReadyKey& key) { return std::pair(key.rank, key.eid); };
@@ -458,9 +459,9 @@ Result<ReadyPage> PostgresStore::take_ready(PgRows& rows, const ReadyAsk& ask, S
     return page;
 }
 
-Result<std::vector<ReadyPage>> PostgresStore::lock_ready(std::span<const ReadyAsk> asks,
-                                                         const std::vector<std::string>& lanes,
-                                                         Snapshot& snapshot) {
+expected<std::vector<ReadyPage>> PostgresStore::lock_ready(std::span<const ReadyAsk> asks,
+                                                           const std::vector<std::string>& lanes,
+                                                           Snapshot& snapshot) {
     // A page says itself how far it goes, so one that was asked for with another limit will do.
     const auto answered = [this](const ReadyAsk& ask) {
         return std::ranges::find_if(ready_pages_, [&](const auto& entry) {
@@ -492,42 +493,42 @@ Result<std::vector<ReadyPage>> PostgresStore::lock_ready(std::span<const ReadyAs
 
 // -------------------------------------------------------------------------------------- scans
 
-Result<std::vector<core::ReadyKey>> PostgresStore::scan_ready(
+expected<std::vector<core::ReadyKey>> PostgresStore::scan_ready(
     RouteId route, const std::optional<core::ReadyKey>& after, std::size_t limit) {
     begun_ = true;
     return ready_of_route(texts_->get(sql::ready_head), route, after, limit);
 }
 
-Result<std::vector<core::TimerKey>> PostgresStore::scan_due(TimestampMs now, std::size_t limit) {
+expected<std::vector<core::TimerKey>> PostgresStore::scan_due(TimestampMs now, std::size_t limit) {
     begun_ = true;
     return due_timers(*texts_, now, limit);
 }
 
-Result<std::optional<TimestampMs>> PostgresStore::next_due(TimestampMs after) {
+expected<std::optional<TimestampMs>> PostgresStore::next_due(TimestampMs after) {
     begun_ = true;
     return earliest_timer(*texts_, after);
 }
 
-Result<std::vector<Eid>> PostgresStore::scan_bucket(core::Bucket bucket, Eid after,
-                                                    std::size_t limit) {
+expected<std::vector<Eid>> PostgresStore::scan_bucket(core::Bucket bucket, Eid after,
+                                                      std::size_t limit) {
     begun_ = true;
     return eids_in_bucket(*texts_, bucket, after, limit);
 }
 
-Result<std::vector<Eid>> PostgresStore::scan_all(Eid after, std::size_t limit) {
+expected<std::vector<Eid>> PostgresStore::scan_all(Eid after, std::size_t limit) {
     begun_ = true;
     return eids_after(*texts_, after, limit);
 }
 
-Result<std::vector<core::WorkerKey>> PostgresStore::scan_dead_workers(TimestampMs now,
-                                                                      std::size_t limit) {
+expected<std::vector<core::WorkerKey>> PostgresStore::scan_dead_workers(TimestampMs now,
+                                                                        std::size_t limit) {
     begun_ = true;
     return dead_workers(*texts_, now, limit);
 }
 
-Result<std::vector<core::WorkerRow>> PostgresStore::workers_of(const std::string& ns,
-                                                               const std::string& lane,
-                                                               TimestampMs now) {
+expected<std::vector<core::WorkerRow>> PostgresStore::workers_of(const std::string& ns,
+                                                                 const std::string& lane,
+                                                                 TimestampMs now) {
     begun_ = true;
     return live_workers_of(*texts_, ns, lane, now);
 }
@@ -558,8 +559,8 @@ void PostgresStore::give_reader(std::unique_ptr<ReadConnection> reader) {
     reader_free_.notify_one();
 }
 
-Result<void> PostgresStore::read_on(ReadConnection& reader,
-                                    const std::function<Result<void>(Reader&)>& body) {
+expected<void> PostgresStore::read_on(ReadConnection& reader,
+                                      const std::function<expected<void>(Reader&)>& body) {
     reader.db->queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");  // with the first read
     auto done = body(reader.reader);
     if (reader.db->anything_queued()) {
@@ -574,7 +575,7 @@ Result<void> PostgresStore::read_on(ReadConnection& reader,
     return done;
 }
 
-Result<void> PostgresStore::read(const std::function<Result<void>(Reader&)>& body) {
+expected<void> PostgresStore::read(const std::function<expected<void>(Reader&)>& body) {
     for (bool again = true;; again = false) {
         auto reader = take_reader();
         if (!reader) {

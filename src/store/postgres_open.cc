@@ -26,14 +26,14 @@ std::string random_word() {
 
 }  // namespace
 
-Result<std::unique_ptr<PostgresStore>> PostgresStore::open(const Location& location,
-                                                           const EngineOptions& options) {
+expected<std::unique_ptr<PostgresStore>> PostgresStore::open(const Location& location,
+                                                             const EngineOptions& options) {
     std::unique_ptr<PostgresStore> store(new PostgresStore);
     FF_TRY_VOID(store->start(location, options));
     return store;
 }
 
-Result<void> PostgresStore::start(const Location& location, const EngineOptions& options) {
+expected<void> PostgresStore::start(const Location& location, const EngineOptions& options) {
     url_ = location.target;
     self_ = random_word();
     warn_ = options.warn ? options.warn : [](std::string_view) {};
@@ -74,12 +74,12 @@ Result<void> PostgresStore::start(const Location& location, const EngineOptions&
     return begin_above_old_numbers();
 }
 
-Result<void> PostgresStore::check_server(PgConnection& connection) {
+expected<void> PostgresStore::check_server(PgConnection& connection) {
     FF_TRY(const PgServer server, server_of(connection));
     return store::check_server(server, info_.location, PgUse::write);
 }
 
-Result<std::unique_ptr<PgConnection>> PostgresStore::connect(bool read_only) {
+expected<std::unique_ptr<PgConnection>> PostgresStore::connect(bool read_only) {
     FF_TRY(auto connection, PgConnection::open(url_));
     // Through a pooler settings would end up with somebody else.
     if (!connection->pooled()) {
@@ -93,7 +93,7 @@ Result<std::unique_ptr<PgConnection>> PostgresStore::connect(bool read_only) {
     return connection;
 }
 
-Result<void> PostgresStore::use(std::unique_ptr<PgConnection> connection) {
+expected<void> PostgresStore::use(std::unique_ptr<PgConnection> connection) {
     FF_TRY(timeline_,
            connection->scalar("SELECT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)"));
     FF_TRY(started_, connection->scalar("SELECT extract(epoch FROM pg_postmaster_start_time())"));
@@ -103,7 +103,7 @@ Result<void> PostgresStore::use(std::unique_ptr<PgConnection> connection) {
     return refresh_routes();
 }
 
-Result<void> PostgresStore::draw_slot() {
+expected<void> PostgresStore::draw_slot() {
     FF_TRY(const std::string slot, db_->scalar("SELECT nextval('ff_process_slot')"));
     slot_ = std::stoll(slot);
     return {};
@@ -111,13 +111,13 @@ Result<void> PostgresStore::draw_slot() {
 
 /// Numbers follow the clock. Those of a process, or of a store this one was imported from, whose
 /// clock was ahead are passed over.
-Result<void> PostgresStore::begin_above_old_numbers() {
+expected<void> PostgresStore::begin_above_old_numbers() {
     FF_TRY(const std::string highest, db_->scalar(sql::highest_eid));
     note_eid(std::stoll(highest));
     return {};
 }
 
-Result<void> PostgresStore::stay_connected() {
+expected<void> PostgresStore::stay_connected() {
     using Clock = std::chrono::steady_clock;
     if (db_ && db_->alive()) {
         return {};
@@ -125,7 +125,7 @@ Result<void> PostgresStore::stay_connected() {
     const auto deadline = Clock::now() + reconnect_for;
     auto pause = reconnect_pause;
     for (;;) {
-        const auto attempt = [this]() -> Result<void> {
+        const auto attempt = [this]() -> expected<void> {
             FF_TRY(auto connection, connect(false));
             FF_TRY_VOID(check_server(*connection));
             return use(std::move(connection));
@@ -142,7 +142,7 @@ Result<void> PostgresStore::stay_connected() {
     }
 }
 
-Result<void> PostgresStore::refresh_routes() {
+expected<void> PostgresStore::refresh_routes() {
     PgStatement& s = texts_->get(select_routes_above);
     s.integer(std::max<RouteId>(0, newest_route_ - route_slack));
     routes_stale_ = false;  // who makes one from here on says so again

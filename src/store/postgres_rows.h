@@ -283,11 +283,11 @@ class PgKeySet {
 /// The narrow tables that follow from the rows of executions.
 class PgSideTables {
   public:
-    Result<void> add(const auto& key) {
+    expected<void> add(const auto& key) {
         set_of(key).insert([&](auto& to) { put(to, key); });
         return {};
     }
-    Result<void> erase(const auto& key) {
+    expected<void> erase(const auto& key) {
         set_of(key).erase([&](auto& to) { put(to, key); });
         return {};
     }

@@ -55,7 +55,7 @@ std::int64_t PostgresStore::next_route_id() {
 
 // ---------------------------------------------------------------------------------- transactions
 
-Result<void> PostgresStore::begin() {
+expected<void> PostgresStore::begin() {
     FF_CHECK(!in_transaction_, "a transaction is open already");
     FF_TRY_VOID(stay_connected());
     if (routes_stale_) {
@@ -79,7 +79,7 @@ Result<void> PostgresStore::begin() {
     return {};
 }
 
-Result<std::vector<PgRows>> PostgresStore::run() {
+expected<std::vector<PgRows>> PostgresStore::run() {
     begun_ = true;
     return db_->run_queued();
 }
@@ -104,7 +104,7 @@ void PostgresStore::rollback() {
 
 /// What deletes the executions that retention ends, with everything that hangs on them. Their tags
 /// and idempotency keys are read first: the cell may not hold them, or those of a successor.
-Result<void> PostgresStore::collect_erased(Snapshot& snapshot, Writes& writes) {
+expected<void> PostgresStore::collect_erased(Snapshot& snapshot, Writes& writes) {
     PgArray with_input(PgArray::Type::integers);
     bool any_input = false;
     std::vector<const Execution*> gone;
@@ -154,7 +154,7 @@ Result<void> PostgresStore::collect_erased(Snapshot& snapshot, Writes& writes) {
     return {};
 }
 
-Result<void> PostgresStore::collect_input(ExecutionCell& cell, Writes& writes) {
+expected<void> PostgresStore::collect_input(ExecutionCell& cell, Writes& writes) {
     const auto& before = cell.input.stored;
     const auto& after = cell.input.current;
     if (!before && !after) {
@@ -167,8 +167,8 @@ Result<void> PostgresStore::collect_input(ExecutionCell& cell, Writes& writes) {
                        after ? after->tags : Tags(), writes.sides);
 }
 
-Result<void> PostgresStore::collect_cell(ExecutionCell& cell, TimestampMs now,
-                                         DurationMs retention_default_ms, Writes& writes) {
+expected<void> PostgresStore::collect_cell(ExecutionCell& cell, TimestampMs now,
+                                           DurationMs retention_default_ms, Writes& writes) {
     if (cell.deleted) {
         forget_deleted(cell);
     }
@@ -198,8 +198,8 @@ Result<void> PostgresStore::collect_cell(ExecutionCell& cell, TimestampMs now,
     return {};
 }
 
-Result<void> PostgresStore::collect(Snapshot& snapshot, TimestampMs now,
-                                    DurationMs retention_default_ms, Writes& writes) {
+expected<void> PostgresStore::collect(Snapshot& snapshot, TimestampMs now,
+                                      DurationMs retention_default_ms, Writes& writes) {
     for (const auto& route : snapshot.new_routes) {
         writes.routes.insert(route);
     }
@@ -238,14 +238,14 @@ Result<void> PostgresStore::collect(Snapshot& snapshot, TimestampMs now,
     return {};
 }
 
-Result<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
-                                   DurationMs retention_default_ms) {
+expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
+                                     DurationMs retention_default_ms) {
     FF_CHECK(in_transaction_, "no transaction is open");
     std::int64_t place = -1;  // of events whose numbers the database gives
     number_events(snapshot, place, -1);
     const std::int64_t events = -1 - place;
     Writes writes;
-    auto ready = failed_ ? Result<void>(std::unexpected(*failed_)) : Result<void>();
+    auto ready = failed_ ? expected<void>(std::unexpected(*failed_)) : expected<void>();
     if (ready) {
         ready = know_transaction();
     }
@@ -304,7 +304,7 @@ Result<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
 }
 
 /// Should the answer to COMMIT be lost, this is what it is found by.
-Result<void> PostgresStore::know_transaction() {
+expected<void> PostgresStore::know_transaction() {
     if (transaction_) {
         return {};
     }
@@ -320,7 +320,7 @@ void PostgresStore::note_transaction(PgRows& answer) {
     }
 }
 
-Result<void> PostgresStore::finish_commit() {
+expected<void> PostgresStore::finish_commit() {
     FF_CHECK(in_transaction_, "no transaction is open");
     db_->queue("COMMIT");
     auto done = run();
@@ -344,7 +344,7 @@ Result<void> PostgresStore::finish_commit() {
 /// knows nothing of transactions that it had not written down, and gives their numbers to others: a
 /// number that is committed is ours only if it stands in a row that we wrote. This is asked always:
 /// when one of its processes crashes, a server recovers without having been restarted.
-Result<std::string> PostgresStore::fate_of(const std::string& number, bool restarted) {
+expected<std::string> PostgresStore::fate_of(const std::string& number, bool restarted) {
     if (restarted) {
         FF_TRY(const std::string never_written_down,
                db_->scalar("SELECT 1 FROM pg_control_checkpoint() WHERE"
@@ -368,7 +368,7 @@ Result<std::string> PostgresStore::fate_of(const std::string& number, bool resta
 }
 
 /// The connection went while COMMIT was under way: did it happen?
-Result<void> PostgresStore::resolve_commit(Error lost) {
+expected<void> PostgresStore::resolve_commit(Error lost) {
     using Clock = std::chrono::steady_clock;
     const std::string number = *transaction_;
     const std::string backend = db_->pooled() ? "" : db_->backend();  // else it is anybody's
@@ -413,7 +413,7 @@ Result<void> PostgresStore::resolve_commit(Error lost) {
                         why + "); read the execution before you repeat the call");
 }
 
-Result<void> PostgresStore::commit_upkeep() {
+expected<void> PostgresStore::commit_upkeep() {
     if (auto known = know_transaction(); !known) {
         rollback();
         return known;
@@ -423,8 +423,8 @@ Result<void> PostgresStore::commit_upkeep() {
 
 // ---------------------------------------------------------------------------------------- upkeep
 
-Result<std::uint64_t> PostgresStore::sweep(const std::string& text, std::int64_t first,
-                                           std::int64_t second) {
+expected<std::uint64_t> PostgresStore::sweep(const std::string& text, std::int64_t first,
+                                             std::int64_t second) {
     FF_CHECK(in_transaction_, "no transaction is open");
     // One process at a time: the others find nothing to do. The lock is this store's, whatever else
     // the database holds.
@@ -442,15 +442,15 @@ Result<std::uint64_t> PostgresStore::sweep(const std::string& text, std::int64_t
     return s.affected();
 }
 
-Result<std::uint64_t> PostgresStore::sweep_grants(TimestampMs before, std::size_t limit) {
+expected<std::uint64_t> PostgresStore::sweep_grants(TimestampMs before, std::size_t limit) {
     return sweep(sql::grants_sweep, before, static_cast<std::int64_t>(limit));
 }
 
-Result<std::uint64_t> PostgresStore::sweep_idempotency(TimestampMs now, std::size_t limit) {
+expected<std::uint64_t> PostgresStore::sweep_idempotency(TimestampMs now, std::size_t limit) {
     return sweep(sql::idempotency_sweep, now, static_cast<std::int64_t>(limit));
 }
 
-Result<std::uint64_t> PostgresStore::trim_events(TimestampMs before, std::size_t limit) {
+expected<std::uint64_t> PostgresStore::trim_events(TimestampMs before, std::size_t limit) {
     FF_TRY(const std::uint64_t executions,
            sweep(sql::exec_events_trim, static_cast<std::int64_t>(limit), before));
     FF_TRY(const std::uint64_t others,

@@ -31,8 +31,8 @@ namespace ff::store {
 
 class PostgresStore final : public Store {
   public:
-    static Result<std::unique_ptr<PostgresStore>> open(const Location& location,
-                                                       const EngineOptions& options);
+    static expected<std::unique_ptr<PostgresStore>> open(const Location& location,
+                                                         const EngineOptions& options);
     ~PostgresStore() override;
 
     [[nodiscard]] const StoreInfo& info() const override { return info_; }
@@ -42,37 +42,38 @@ class PostgresStore final : public Store {
     std::int64_t next_eid(TimestampMs now) override;
     std::int64_t next_route_id() override;
 
-    Result<void> begin() override;
-    Result<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override;
-    Result<void> load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
-                      core::Snapshot& snapshot) override;
-    Result<std::vector<core::ReadyKey>> scan_ready(RouteId route,
-                                                   const std::optional<core::ReadyKey>& after,
-                                                   std::size_t limit) override;
+    expected<void> begin() override;
+    expected<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override;
+    expected<void> load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
+                        core::Snapshot& snapshot) override;
+    expected<std::vector<core::ReadyKey>> scan_ready(RouteId route,
+                                                     const std::optional<core::ReadyKey>& after,
+                                                     std::size_t limit) override;
     void expect_ready(std::vector<ReadyAsk> asks, std::vector<std::string> lanes) override;
-    Result<std::vector<ReadyPage>> lock_ready(std::span<const ReadyAsk> asks,
-                                              const std::vector<std::string>& lanes,
-                                              core::Snapshot& snapshot) override;
-    Result<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
-    Result<std::optional<TimestampMs>> next_due(TimestampMs after) override;
-    Result<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,
-                                         std::size_t limit) override;
-    Result<std::vector<Eid>> scan_all(Eid after, std::size_t limit) override;
-    Result<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
-                                                           std::size_t limit) override;
-    Result<std::vector<core::WorkerRow>> workers_of(const std::string& ns, const std::string& lane,
-                                                    TimestampMs now) override;
-    Result<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
-    Result<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
-    Result<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
-    Result<void> commit(core::Snapshot& snapshot, TimestampMs now,
-                        DurationMs retention_default_ms) override;
+    expected<std::vector<ReadyPage>> lock_ready(std::span<const ReadyAsk> asks,
+                                                const std::vector<std::string>& lanes,
+                                                core::Snapshot& snapshot) override;
+    expected<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
+    expected<std::optional<TimestampMs>> next_due(TimestampMs after) override;
+    expected<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,
+                                           std::size_t limit) override;
+    expected<std::vector<Eid>> scan_all(Eid after, std::size_t limit) override;
+    expected<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
+                                                             std::size_t limit) override;
+    expected<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
+                                                      const std::string& lane,
+                                                      TimestampMs now) override;
+    expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
+    expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
+    expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
+    expected<void> commit(core::Snapshot& snapshot, TimestampMs now,
+                          DurationMs retention_default_ms) override;
     void rollback() override;
-    Result<void> commit_upkeep() override;
-    Result<void> make_durable() override { return {}; }
+    expected<void> commit_upkeep() override;
+    expected<void> make_durable() override { return {}; }
     [[nodiscard]] bool commits_are_durable() const override { return true; }
     void maintain() override {}
-    Result<void> read(const std::function<Result<void>(Reader&)>& body) override;
+    expected<void> read(const std::function<expected<void>(Reader&)>& body) override;
     [[nodiscard]] std::uint64_t rows_written() const override { return rows_written_; }
 
   private:
@@ -88,50 +89,51 @@ class PostgresStore final : public Store {
     PostgresStore() = default;
 
     // Opening and connecting (postgres_open.cc).
-    Result<void> start(const Location& location, const EngineOptions& options);
-    Result<std::unique_ptr<PgConnection>> connect(bool read_only);
-    Result<void> check_server(PgConnection& connection);
-    Result<void> use(std::unique_ptr<PgConnection> connection);
+    expected<void> start(const Location& location, const EngineOptions& options);
+    expected<std::unique_ptr<PgConnection>> connect(bool read_only);
+    expected<void> check_server(PgConnection& connection);
+    expected<void> use(std::unique_ptr<PgConnection> connection);
     /// Connects anew when the connection is lost, trying for a while.
-    Result<void> stay_connected();
-    Result<void> draw_slot();
-    Result<void> begin_above_old_numbers();
+    expected<void> stay_connected();
+    expected<void> draw_slot();
+    expected<void> begin_above_old_numbers();
     /// The next eid is above this one.
     void note_eid(Eid highest);
     /// Reads the routes that are not known yet.
-    Result<void> refresh_routes();
+    expected<void> refresh_routes();
 
     // Transactions (postgres_store.cc).
-    Result<std::vector<PgRows>> run();
-    Result<void> know_transaction();
+    expected<std::vector<PgRows>> run();
+    expected<void> know_transaction();
     void note_transaction(PgRows& answer);
-    Result<void> finish_commit();
-    Result<void> resolve_commit(Error lost);
-    Result<std::string> fate_of(const std::string& number, bool restarted);
-    Result<void> collect(core::Snapshot& snapshot, TimestampMs now, DurationMs retention_default_ms,
-                         Writes& writes);
-    Result<void> collect_cell(core::ExecutionCell& cell, TimestampMs now,
-                              DurationMs retention_default_ms, Writes& writes);
-    Result<void> collect_input(core::ExecutionCell& cell, Writes& writes);
-    Result<void> collect_erased(core::Snapshot& snapshot, Writes& writes);
-    Result<std::uint64_t> sweep(const std::string& text, std::int64_t first, std::int64_t second);
+    expected<void> finish_commit();
+    expected<void> resolve_commit(Error lost);
+    expected<std::string> fate_of(const std::string& number, bool restarted);
+    expected<void> collect(core::Snapshot& snapshot, TimestampMs now,
+                           DurationMs retention_default_ms, Writes& writes);
+    expected<void> collect_cell(core::ExecutionCell& cell, TimestampMs now,
+                                DurationMs retention_default_ms, Writes& writes);
+    expected<void> collect_input(core::ExecutionCell& cell, Writes& writes);
+    expected<void> collect_erased(core::Snapshot& snapshot, Writes& writes);
+    expected<std::uint64_t> sweep(const std::string& text, std::int64_t first, std::int64_t second);
 
     // Loading (postgres_load.cc).
-    Result<void> take_executions(PgRows& rows, core::Snapshot& snapshot);
+    expected<void> take_executions(PgRows& rows, core::Snapshot& snapshot);
     void know_route(core::Route row);
-    Result<void> know_routes(const std::vector<RouteId>& needed);
-    Result<void> load_rest(const std::vector<Loading>& wanted, core::Snapshot& snapshot);
+    expected<void> know_routes(const std::vector<RouteId>& needed);
+    expected<void> load_rest(const std::vector<Loading>& wanted, core::Snapshot& snapshot);
     void ask_transaction(Questions& questions, bool force);
     void ask_routes(Questions& questions);
     void ask_ready(Questions& questions, const std::vector<ReadyAsk>& asks,
                    const std::vector<std::string>& lanes, core::Snapshot& snapshot);
-    Result<void> take_lanes(PgRows& rows, const std::vector<std::string>& asked,
-                            core::Snapshot& snapshot);
-    Result<ReadyPage> take_ready(PgRows& rows, const ReadyAsk& ask, core::Snapshot& snapshot);
+    expected<void> take_lanes(PgRows& rows, const std::vector<std::string>& asked,
+                              core::Snapshot& snapshot);
+    expected<ReadyPage> take_ready(PgRows& rows, const ReadyAsk& ask, core::Snapshot& snapshot);
 
     std::unique_ptr<ReadConnection> take_reader();
     void give_reader(std::unique_ptr<ReadConnection> reader);
-    Result<void> read_on(ReadConnection& reader, const std::function<Result<void>(Reader&)>& body);
+    expected<void> read_on(ReadConnection& reader,
+                           const std::function<expected<void>(Reader&)>& body);
 
     // Fixed after open.
     StoreInfo info_;

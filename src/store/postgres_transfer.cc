@@ -35,7 +35,7 @@ class PostgresExport final : public ExportSource {
     explicit PostgresExport(std::unique_ptr<PgConnection> connection)
         : db_(std::move(connection)), statements_(*db_) {}
 
-    Result<void> start() {
+    expected<void> start() {
         FF_TRY(const PgServer server, server_of(*db_));
         FF_TRY_VOID(check_server(server, db_->where(), PgUse::read));
         FF_TRY_VOID(db_->execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"));
@@ -45,10 +45,10 @@ class PostgresExport final : public ExportSource {
         return {};
     }
     [[nodiscard]] const StoreFacts& facts() const override { return facts_; }
-    Result<void> next_page(RowBatch& rows, std::size_t limit) override {
+    expected<void> next_page(RowBatch& rows, std::size_t limit) override {
         return next_page_on(statements_, rows, limit);
     }
-    Result<void> finish() override { return db_->execute("COMMIT"); }
+    expected<void> finish() override { return db_->execute("COMMIT"); }
 
   private:
     std::unique_ptr<PgConnection> db_;
@@ -120,17 +120,17 @@ class PostgresImport final : public ImportTarget {
     explicit PostgresImport(std::unique_ptr<PgConnection> connection)
         : db_(std::move(connection)), statements_(*db_) {}
 
-    Result<void> begin(const StoreFacts& facts) override;
-    Result<void> write(const RowBatch& rows) override;
-    Result<void> commit(const StoreFacts& facts) override;
-    Result<void> next_page(RowBatch& rows, std::size_t limit) override {
+    expected<void> begin(const StoreFacts& facts) override;
+    expected<void> write(const RowBatch& rows) override;
+    expected<void> commit(const StoreFacts& facts) override;
+    expected<void> next_page(RowBatch& rows, std::size_t limit) override {
         return next_page_on(statements_, rows, limit);
     }
 
   private:
-    Result<void> lock();
-    Result<void> lock_once();
-    Result<void> try_write(const RowBatch& rows);
+    expected<void> lock();
+    expected<void> lock_once();
+    expected<void> try_write(const RowBatch& rows);
 
     // Closing the connection undoes what was not committed.
     std::unique_ptr<PgConnection> db_;
@@ -138,7 +138,7 @@ class PostgresImport final : public ImportTarget {
 };
 
 /// Nobody migrates and, where there are tables already, nobody writes from here on.
-Result<void> PostgresImport::lock_once() {
+expected<void> PostgresImport::lock_once() {
     FF_TRY_VOID(db_->execute(PgConnection::begin_migration));
     FF_TRY_VOID(db_->execute(transfer_settings));
     FF_TRY(const int version, schema_version(*db_));
@@ -152,7 +152,7 @@ Result<void> PostgresImport::lock_once() {
     return db_->execute("LOCK TABLE " + tables + " IN EXCLUSIVE MODE");
 }
 
-Result<void> PostgresImport::lock() {
+expected<void> PostgresImport::lock() {
     // An engine that takes the tables in another order may get us into a deadlock, once or twice.
     for (int attempt = 1;; ++attempt) {
         auto locked = lock_once();
@@ -163,7 +163,7 @@ Result<void> PostgresImport::lock() {
     }
 }
 
-Result<void> PostgresImport::begin(const StoreFacts& facts) {
+expected<void> PostgresImport::begin(const StoreFacts& facts) {
     if (facts.eid_high > eid_high_max) {
         return ff::fail(ErrorCode::corruption,
                         "line 1: the header: eid_high: leaves no room for new numbers");
@@ -185,7 +185,7 @@ Result<void> PostgresImport::begin(const StoreFacts& facts) {
     return {};
 }
 
-Result<void> PostgresImport::try_write(const RowBatch& rows) {
+expected<void> PostgresImport::try_write(const RowBatch& rows) {
     PgSideTables sides = side_tables(side_rows(rows));
     db_->queue("SAVEPOINT ff_rows");
     std::visit(
@@ -205,7 +205,7 @@ Result<void> PostgresImport::try_write(const RowBatch& rows) {
     return {};
 }
 
-Result<void> PostgresImport::write(const RowBatch& rows) {
+expected<void> PostgresImport::write(const RowBatch& rows) {
     auto written = try_write(rows);
     if (written || !is_refusal(written.error())) {
         return written;
@@ -213,7 +213,7 @@ Result<void> PostgresImport::write(const RowBatch& rows) {
     // The server does not say which row it was.
     FF_TRY_VOID(db_->execute("ROLLBACK TO SAVEPOINT ff_rows"));
     return std::visit(
-        [&]<class Row>(const std::vector<Row>& list) -> Result<void> {
+        [&]<class Row>(const std::vector<Row>& list) -> expected<void> {
             for (std::size_t i = 0; i < list.size(); ++i) {
                 auto done = try_write(std::vector<Row>{list[i]});
                 if (!done && is_refusal(done.error())) {
@@ -226,7 +226,7 @@ Result<void> PostgresImport::write(const RowBatch& rows) {
         rows);
 }
 
-Result<void> PostgresImport::commit(const StoreFacts& facts) {
+expected<void> PostgresImport::commit(const StoreFacts& facts) {
     FF_TRY_VOID(note_numbers(statements_, facts));
     // Not undone by a rollback, which leaves a gap at worst.
     FF_TRY_VOID(
@@ -253,14 +253,14 @@ Result<void> PostgresImport::commit(const StoreFacts& facts) {
 
 }  // namespace
 
-Result<std::unique_ptr<ExportSource>> open_postgres_export(const Location& location) {
+expected<std::unique_ptr<ExportSource>> open_postgres_export(const Location& location) {
     FF_TRY(auto connection, PgConnection::open(location.target));
     auto source = std::make_unique<PostgresExport>(std::move(connection));
     FF_TRY_VOID(source->start());
     return source;
 }
 
-Result<std::unique_ptr<ImportTarget>> open_postgres_import(const Location& location) {
+expected<std::unique_ptr<ImportTarget>> open_postgres_import(const Location& location) {
     FF_TRY(auto connection, PgConnection::open(location.target));
     return std::make_unique<PostgresImport>(std::move(connection));
 }

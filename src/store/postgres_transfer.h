@@ -8,10 +8,10 @@
 namespace ff::store {
 
 /// Reads in one transaction, beside running engines. While it lasts dead rows cannot be cleared.
-Result<std::unique_ptr<ExportSource>> open_postgres_export(const Location& location);
+expected<std::unique_ptr<ExportSource>> open_postgres_export(const Location& location);
 
 /// Migrates and writes in one transaction. From begin() on engines that have the store open wait
 /// with their writes.
-Result<std::unique_ptr<ImportTarget>> open_postgres_import(const Location& location);
+expected<std::unique_ptr<ImportTarget>> open_postgres_import(const Location& location);
 
 }  // namespace ff::store

@@ -31,9 +31,9 @@ struct TagRow {
 /// What becomes of the side tables when a row of an execution becomes another: `sink.erase(key)` for
 /// every key that goes, `sink.add(key)` for every one that comes.
 template <class Sink>
-Result<void> change_side_tables(const std::optional<core::Execution>& before,
-                                const std::optional<core::Execution>& after, Sink&& sink) {
-    const auto change = [&](auto key_of) -> Result<void> {
+expected<void> change_side_tables(const std::optional<core::Execution>& before,
+                                  const std::optional<core::Execution>& after, Sink&& sink) {
+    const auto change = [&](auto key_of) -> expected<void> {
         const auto from = before ? key_of(*before) : std::nullopt;
         const auto to = after ? key_of(*after) : std::nullopt;
         if (from == to) {
@@ -42,7 +42,7 @@ Result<void> change_side_tables(const std::optional<core::Execution>& before,
         if (from) {
             FF_TRY_VOID(sink.erase(*from));
         }
-        return to ? sink.add(*to) : Result<void>();
+        return to ? sink.add(*to) : expected<void>();
     };
     FF_TRY_VOID(change(core::ready_key));
     FF_TRY_VOID(change(core::timer_key));
@@ -55,7 +55,7 @@ Result<void> change_side_tables(const std::optional<core::Execution>& before,
 
 /// The same for the tags of an execution.
 template <class Sink>
-Result<void> change_tags(core::Eid eid, const Tags& before, const Tags& after, Sink&& sink) {
+expected<void> change_tags(core::Eid eid, const Tags& before, const Tags& after, Sink&& sink) {
     const auto kept = [](const Tags& tags, const auto& tag) {
         const auto it = tags.find(tag.first);
         return it != tags.end() && it->second == tag.second;

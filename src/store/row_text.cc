@@ -22,8 +22,8 @@ void append_hex(std::string& out, std::string_view bytes) {
 }
 
 /// The text of `{"hex":"…"}`, or null.
-const std::string* hex_of(const json::Value& value) {
-    const json::Object* object = value.if_object();
+const std::string* hex_of(const js::Value& value) {
+    const js::Object* object = value.if_object();
     return object != nullptr && object->size() == 1 && object->front().first == hex_member
                ? object->front().second.if_string()
                : nullptr;
@@ -72,7 +72,7 @@ void RowText::integer(std::int64_t value) {
 void RowText::text(std::string_view value) {
     begin();
     if (is_valid_utf8(value)) {
-        json::append_quoted(out_, value);
+        js::append_quoted(out_, value);
     } else {
         out_ += "{\"hex\":";
         append_hex(out_, value);
@@ -119,7 +119,7 @@ void ColumnValue::corrupt(const char*, const std::string& value) {
 }
 
 std::string unknown_extra(std::string_view text) {
-    const auto value = json::parse(text);
+    const auto value = js::parse(text);
     if (!value || value->if_object() == nullptr) {
         return "";
     }

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "base/json.h"
+#include <ff/json.h>
 #include "store/value_codec.h"
 
 namespace ff::store {
@@ -56,7 +56,7 @@ void append_row(std::string& out, const Row& row) {
 /// Source of one column.
 class ColumnValue {
   public:
-    ColumnValue(const json::Value& value, Kind kind) : value_(value), kind_(kind) {}
+    ColumnValue(const js::Value& value, Kind kind) : value_(value), kind_(kind) {}
 
     [[nodiscard]] bool is_null() const { return value_.is_null(); }
     void skip() {}
@@ -69,7 +69,7 @@ class ColumnValue {
   private:
     void fail(std::string what);
 
-    const json::Value& value_;
+    const js::Value& value_;
     Kind kind_;
     std::string bytes_;
     std::string fault_;
@@ -80,7 +80,7 @@ std::string unknown_extra(std::string_view text);
 
 /// The first member that is no column; empty when there is none.
 template <class Row>
-std::string unknown_column(const json::Object& object) {
+std::string unknown_column(const js::Object& object) {
     for (const auto& [name, value] : object) {
         bool known = false;
         for_each_column<Row>([&](const auto& column) { known = known || name == column.name; });
@@ -93,7 +93,7 @@ std::string unknown_column(const json::Object& object) {
 
 /// Takes every column. Answers `<column>: <what is wrong with it>`, or empty.
 template <class Row>
-std::string take_row_text(const json::Value& object, Row& row) {
+std::string take_row_text(const js::Value& object, Row& row) {
     if (auto unknown = unknown_column<Row>(*object.if_object()); !unknown.empty()) {
         return unknown + ": there is no such column";
     }
@@ -102,7 +102,7 @@ std::string take_row_text(const json::Value& object, Row& row) {
     for_each_column<Row>([&](const auto& column) {
         using Value = std::remove_cvref_t<decltype(column.access(row))>;
         const bool required = i++ < Table<Row>::named_columns && !is_optional<Value>::value;
-        const json::Value* member = object.find(column.name);
+        const js::Value* member = object.find(column.name);
         const bool absent = member == nullptr || member->is_null();
         if (!fault.empty() || (absent && !required)) {
             return;

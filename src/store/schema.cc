@@ -247,7 +247,7 @@ std::string expand(std::string_view text, Dialect dialect) {
     return out;
 }
 
-Result<void> check_known_version(int version) {
+expected<void> check_known_version(int version) {
     const int known = migrations().back().version;
     const std::string has = "the store has schema version " + std::to_string(version);
     if (version > known) {

@@ -28,7 +28,7 @@ std::string expand(std::string_view text, Dialect dialect);
 
 /// Refuses a version other than the newest: `schema_too_new`, or `store_open_failed` for an older
 /// one. For who only reads; an engine migrates.
-Result<void> check_known_version(int version);
+expected<void> check_known_version(int version);
 
 /// Guards against a migration that was edited after it was applied.
 std::string checksum(const Migration& migration);

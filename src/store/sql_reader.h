@@ -11,45 +11,45 @@ class SqlReader final : public Reader {
   public:
     explicit SqlReader(typename Statements::Connection& connection) : statements_(connection) {}
 
-    Result<std::optional<core::Execution>> execution(const ExecutionId& id) override;
-    Result<std::optional<core::ExecutionInput>> input(Eid eid) override;
-    Result<std::vector<core::Attempt>> attempts(Eid eid) override;
-    Result<std::optional<core::Attempt>> attempt(Eid eid, std::uint32_t index) override;
-    Result<core::Route> route(RouteId id) override;
-    Result<std::vector<core::Route>> routes() override;
-    Result<std::vector<ExecutionId>> ids_of_partition(std::uint16_t partition,
-                                                      std::optional<ExecutionId> after,
-                                                      std::size_t limit) override;
-    Result<std::vector<core::Execution>> newest(Eid before, std::size_t limit) override;
-    Result<std::vector<core::Execution>> newest_of_route(RouteId route, Eid before,
-                                                         std::size_t limit) override;
-    Result<std::vector<core::Execution>> newest_with_tag(const std::string& key,
-                                                         const std::string& value, Eid before,
-                                                         std::size_t limit) override;
-    Result<std::vector<core::Execution>> newest_in_bucket(core::Bucket bucket, Eid before,
-                                                          std::size_t limit) override;
-    Result<std::vector<core::Execution>> newest_leased(Eid before, std::size_t limit) override;
-    Result<std::vector<core::Execution>> leased_due(TimestampMs as_of) override;
-    Result<std::vector<core::Lane>> lanes(const std::string& after, std::size_t limit) override;
-    Result<std::optional<core::Lane>> lane(const std::string& name) override;
-    Result<std::vector<core::WorkerRow>> workers(const std::optional<std::string>& ns,
-                                                 const core::WorkerKey& after,
-                                                 std::size_t limit) override;
-    Result<std::uint64_t> ready_before(std::span<const RouteId> routes, const core::ReadyKey& key,
-                                       std::uint64_t limit) override;
-    Result<std::vector<core::ExecutionEvent>> history(const core::Execution& execution,
-                                                      std::size_t limit) override;
-    Result<std::vector<core::LogEvent>> log_events_of(Eid eid, std::size_t limit) override;
-    Result<std::vector<core::ExecutionEvent>> events_after(std::int64_t event_id,
+    expected<std::optional<core::Execution>> execution(const ExecutionId& id) override;
+    expected<std::optional<core::ExecutionInput>> input(Eid eid) override;
+    expected<std::vector<core::Attempt>> attempts(Eid eid) override;
+    expected<std::optional<core::Attempt>> attempt(Eid eid, std::uint32_t index) override;
+    expected<core::Route> route(RouteId id) override;
+    expected<std::vector<core::Route>> routes() override;
+    expected<std::vector<ExecutionId>> ids_of_partition(std::uint16_t partition,
+                                                        std::optional<ExecutionId> after,
+                                                        std::size_t limit) override;
+    expected<std::vector<core::Execution>> newest(Eid before, std::size_t limit) override;
+    expected<std::vector<core::Execution>> newest_of_route(RouteId route, Eid before,
                                                            std::size_t limit) override;
-    Result<std::vector<core::LogEvent>> log_events_after(std::int64_t event_id,
-                                                         std::size_t limit) override;
-    Result<std::vector<core::ReadyKey>> ready_after(const core::ReadyKey& key,
-                                                    std::size_t limit) override;
-    Result<std::vector<core::TimerKey>> timers_after(const core::TimerKey& key,
-                                                     std::size_t limit) override;
-    Result<std::vector<std::pair<core::Bucket, Eid>>> listed_after(core::Bucket bucket, Eid eid,
-                                                                   std::size_t limit) override;
+    expected<std::vector<core::Execution>> newest_with_tag(const std::string& key,
+                                                           const std::string& value, Eid before,
+                                                           std::size_t limit) override;
+    expected<std::vector<core::Execution>> newest_in_bucket(core::Bucket bucket, Eid before,
+                                                            std::size_t limit) override;
+    expected<std::vector<core::Execution>> newest_leased(Eid before, std::size_t limit) override;
+    expected<std::vector<core::Execution>> leased_due(TimestampMs as_of) override;
+    expected<std::vector<core::Lane>> lanes(const std::string& after, std::size_t limit) override;
+    expected<std::optional<core::Lane>> lane(const std::string& name) override;
+    expected<std::vector<core::WorkerRow>> workers(const std::optional<std::string>& ns,
+                                                   const core::WorkerKey& after,
+                                                   std::size_t limit) override;
+    expected<std::uint64_t> ready_before(std::span<const RouteId> routes, const core::ReadyKey& key,
+                                         std::uint64_t limit) override;
+    expected<std::vector<core::ExecutionEvent>> history(const core::Execution& execution,
+                                                        std::size_t limit) override;
+    expected<std::vector<core::LogEvent>> log_events_of(Eid eid, std::size_t limit) override;
+    expected<std::vector<core::ExecutionEvent>> events_after(std::int64_t event_id,
+                                                             std::size_t limit) override;
+    expected<std::vector<core::LogEvent>> log_events_after(std::int64_t event_id,
+                                                           std::size_t limit) override;
+    expected<std::vector<core::ReadyKey>> ready_after(const core::ReadyKey& key,
+                                                      std::size_t limit) override;
+    expected<std::vector<core::TimerKey>> timers_after(const core::TimerKey& key,
+                                                       std::size_t limit) override;
+    expected<std::vector<std::pair<core::Bucket, Eid>>> listed_after(core::Bucket bucket, Eid eid,
+                                                                     std::size_t limit) override;
 
   private:
     Statements statements_;

@@ -14,28 +14,29 @@ namespace ff::store {
 inline std::int64_t as_limit(std::size_t limit) { return static_cast<std::int64_t>(limit); }
 
 template <class Statements>
-Result<std::optional<core::Execution>> SqlReader<Statements>::execution(const ExecutionId& id) {
+expected<std::optional<core::Execution>> SqlReader<Statements>::execution(const ExecutionId& id) {
     auto& s = statements_.get(sql::execution_by_id);
     s.bytes_copy(id.raw());
     return select_one<core::Execution>(s);
 }
 
 template <class Statements>
-Result<std::optional<core::ExecutionInput>> SqlReader<Statements>::input(Eid eid) {
+expected<std::optional<core::ExecutionInput>> SqlReader<Statements>::input(Eid eid) {
     auto& s = statements_.get(sql::input_by_eid);
     s.integer(eid);
     return select_one<core::ExecutionInput>(s);
 }
 
 template <class Statements>
-Result<std::vector<core::Attempt>> SqlReader<Statements>::attempts(Eid eid) {
+expected<std::vector<core::Attempt>> SqlReader<Statements>::attempts(Eid eid) {
     auto& s = statements_.get(sql::attempts_of);
     s.integer(eid);
     return select_all<core::Attempt>(s);
 }
 
 template <class Statements>
-Result<std::optional<core::Attempt>> SqlReader<Statements>::attempt(Eid eid, std::uint32_t index) {
+expected<std::optional<core::Attempt>> SqlReader<Statements>::attempt(Eid eid,
+                                                                      std::uint32_t index) {
     auto& s = statements_.get(sql::attempt_by_key);
     s.integer(eid);
     s.integer(index);
@@ -43,7 +44,7 @@ Result<std::optional<core::Attempt>> SqlReader<Statements>::attempt(Eid eid, std
 }
 
 template <class Statements>
-Result<core::Route> SqlReader<Statements>::route(RouteId id) {
+expected<core::Route> SqlReader<Statements>::route(RouteId id) {
     auto& s = statements_.get(sql::select_where<core::Route>("route = $1"));
     s.integer(id);
     FF_TRY(auto row, select_one<core::Route>(s));
@@ -55,7 +56,7 @@ Result<core::Route> SqlReader<Statements>::route(RouteId id) {
 }
 
 template <class Statements>
-Result<std::vector<core::Route>> SqlReader<Statements>::routes() {
+expected<std::vector<core::Route>> SqlReader<Statements>::routes() {
     FF_TRY(auto rows, select_all<core::Route>(statements_.get(sql::all_routes)));
     for (auto& row : rows) {
         split_capabilities(row);
@@ -64,7 +65,7 @@ Result<std::vector<core::Route>> SqlReader<Statements>::routes() {
 }
 
 template <class Statements>
-Result<std::vector<ExecutionId>> SqlReader<Statements>::ids_of_partition(
+expected<std::vector<ExecutionId>> SqlReader<Statements>::ids_of_partition(
     std::uint16_t partition, std::optional<ExecutionId> after, std::size_t limit) {
     // Ids sort by their bytes: partition first. From just below the partition, or the cursor, to
     // just above the last id it can hold.
@@ -93,7 +94,8 @@ Result<std::vector<ExecutionId>> SqlReader<Statements>::ids_of_partition(
 }
 
 template <class Statements>
-Result<std::vector<core::Execution>> SqlReader<Statements>::newest(Eid before, std::size_t limit) {
+expected<std::vector<core::Execution>> SqlReader<Statements>::newest(Eid before,
+                                                                     std::size_t limit) {
     auto& s = statements_.get(sql::newest);
     s.integer(before);
     s.integer(as_limit(limit));
@@ -101,9 +103,9 @@ Result<std::vector<core::Execution>> SqlReader<Statements>::newest(Eid before, s
 }
 
 template <class Statements>
-Result<std::vector<core::Execution>> SqlReader<Statements>::newest_of_route(RouteId route,
-                                                                            Eid before,
-                                                                            std::size_t limit) {
+expected<std::vector<core::Execution>> SqlReader<Statements>::newest_of_route(RouteId route,
+                                                                              Eid before,
+                                                                              std::size_t limit) {
     auto& s = statements_.get(sql::newest_of_route);
     s.integer(route);
     s.integer(before);
@@ -112,7 +114,7 @@ Result<std::vector<core::Execution>> SqlReader<Statements>::newest_of_route(Rout
 }
 
 template <class Statements>
-Result<std::vector<core::Execution>> SqlReader<Statements>::newest_with_tag(
+expected<std::vector<core::Execution>> SqlReader<Statements>::newest_with_tag(
     const std::string& key, const std::string& value, Eid before, std::size_t limit) {
     auto& s = statements_.get(sql::newest_with_tag);
     s.text(key);
@@ -123,9 +125,9 @@ Result<std::vector<core::Execution>> SqlReader<Statements>::newest_with_tag(
 }
 
 template <class Statements>
-Result<std::vector<core::Execution>> SqlReader<Statements>::newest_in_bucket(core::Bucket bucket,
-                                                                             Eid before,
-                                                                             std::size_t limit) {
+expected<std::vector<core::Execution>> SqlReader<Statements>::newest_in_bucket(core::Bucket bucket,
+                                                                               Eid before,
+                                                                               std::size_t limit) {
     auto& s = statements_.get(sql::newest_in_bucket);
     s.integer(static_cast<std::int64_t>(bucket));
     s.integer(before);
@@ -134,8 +136,8 @@ Result<std::vector<core::Execution>> SqlReader<Statements>::newest_in_bucket(cor
 }
 
 template <class Statements>
-Result<std::vector<core::Execution>> SqlReader<Statements>::newest_leased(Eid before,
-                                                                          std::size_t limit) {
+expected<std::vector<core::Execution>> SqlReader<Statements>::newest_leased(Eid before,
+                                                                            std::size_t limit) {
     auto& s = statements_.get(sql::newest_leased);
     s.integer(before);
     s.integer(as_limit(limit));
@@ -143,15 +145,15 @@ Result<std::vector<core::Execution>> SqlReader<Statements>::newest_leased(Eid be
 }
 
 template <class Statements>
-Result<std::vector<core::Execution>> SqlReader<Statements>::leased_due(TimestampMs as_of) {
+expected<std::vector<core::Execution>> SqlReader<Statements>::leased_due(TimestampMs as_of) {
     auto& s = statements_.get(sql::leased_due);
     s.integer(as_of);
     return select_all<core::Execution>(s);
 }
 
 template <class Statements>
-Result<std::vector<core::Lane>> SqlReader<Statements>::lanes(const std::string& after,
-                                                             std::size_t limit) {
+expected<std::vector<core::Lane>> SqlReader<Statements>::lanes(const std::string& after,
+                                                               std::size_t limit) {
     auto& s = statements_.get(sql::lanes_after);
     s.text(after);
     s.integer(as_limit(limit));
@@ -159,14 +161,14 @@ Result<std::vector<core::Lane>> SqlReader<Statements>::lanes(const std::string& 
 }
 
 template <class Statements>
-Result<std::optional<core::Lane>> SqlReader<Statements>::lane(const std::string& name) {
+expected<std::optional<core::Lane>> SqlReader<Statements>::lane(const std::string& name) {
     auto& s = statements_.get(sql::lane_by_name);
     s.text(name);
     return select_one<core::Lane>(s);
 }
 
 template <class Statements>
-Result<std::vector<core::WorkerRow>> SqlReader<Statements>::workers(
+expected<std::vector<core::WorkerRow>> SqlReader<Statements>::workers(
     const std::optional<std::string>& ns, const core::WorkerKey& after, std::size_t limit) {
     if (ns && after.ns > *ns) {
         return std::vector<core::WorkerRow>();
@@ -179,9 +181,9 @@ Result<std::vector<core::WorkerRow>> SqlReader<Statements>::workers(
 }
 
 template <class Statements>
-Result<std::uint64_t> SqlReader<Statements>::ready_before(std::span<const RouteId> routes,
-                                                          const core::ReadyKey& key,
-                                                          std::uint64_t limit) {
+expected<std::uint64_t> SqlReader<Statements>::ready_before(std::span<const RouteId> routes,
+                                                            const core::ReadyKey& key,
+                                                            std::uint64_t limit) {
     std::uint64_t count = 0;
     for (RouteId route : routes) {
         if (count >= limit) {
@@ -200,7 +202,7 @@ Result<std::uint64_t> SqlReader<Statements>::ready_before(std::span<const RouteI
 }
 
 template <class Statements>
-Result<std::vector<core::ExecutionEvent>> SqlReader<Statements>::history(
+expected<std::vector<core::ExecutionEvent>> SqlReader<Statements>::history(
     const core::Execution& execution, std::size_t limit) {
     // Each event names the one before it: a walk of point reads instead of an index on every
     // event (measured: the index was the dearest of all).
@@ -220,8 +222,8 @@ Result<std::vector<core::ExecutionEvent>> SqlReader<Statements>::history(
 }
 
 template <class Statements>
-Result<std::vector<core::LogEvent>> SqlReader<Statements>::log_events_of(Eid eid,
-                                                                         std::size_t limit) {
+expected<std::vector<core::LogEvent>> SqlReader<Statements>::log_events_of(Eid eid,
+                                                                           std::size_t limit) {
     auto& s = statements_.get(sql::log_events_of);
     s.integer(eid);
     s.integer(as_limit(limit));
@@ -229,8 +231,8 @@ Result<std::vector<core::LogEvent>> SqlReader<Statements>::log_events_of(Eid eid
 }
 
 template <class Statements>
-Result<std::vector<core::ExecutionEvent>> SqlReader<Statements>::events_after(std::int64_t event_id,
-                                                                              std::size_t limit) {
+expected<std::vector<core::ExecutionEvent>> SqlReader<Statements>::events_after(
+    std::int64_t event_id, std::size_t limit) {
     auto& s = statements_.get(sql::events_after);
     s.integer(event_id);
     s.integer(as_limit(limit));
@@ -238,8 +240,8 @@ Result<std::vector<core::ExecutionEvent>> SqlReader<Statements>::events_after(st
 }
 
 template <class Statements>
-Result<std::vector<core::LogEvent>> SqlReader<Statements>::log_events_after(std::int64_t event_id,
-                                                                            std::size_t limit) {
+expected<std::vector<core::LogEvent>> SqlReader<Statements>::log_events_after(std::int64_t event_id,
+                                                                              std::size_t limit) {
     auto& s = statements_.get(sql::log_events_after);
     s.integer(event_id);
     s.integer(as_limit(limit));
@@ -247,8 +249,8 @@ Result<std::vector<core::LogEvent>> SqlReader<Statements>::log_events_after(std:
 }
 
 template <class Statements>
-Result<std::vector<core::ReadyKey>> SqlReader<Statements>::ready_after(const core::ReadyKey& key,
-                                                                       std::size_t limit) {
+expected<std::vector<core::ReadyKey>> SqlReader<Statements>::ready_after(const core::ReadyKey& key,
+                                                                         std::size_t limit) {
     auto& s = statements_.get(sql::ready_after);
     s.integer(key.route);
     s.integer(key.rank);
@@ -270,8 +272,8 @@ Result<std::vector<core::ReadyKey>> SqlReader<Statements>::ready_after(const cor
 }
 
 template <class Statements>
-Result<std::vector<core::TimerKey>> SqlReader<Statements>::timers_after(const core::TimerKey& key,
-                                                                        std::size_t limit) {
+expected<std::vector<core::TimerKey>> SqlReader<Statements>::timers_after(const core::TimerKey& key,
+                                                                          std::size_t limit) {
     auto& s = statements_.get(sql::timers_after);
     s.integer(static_cast<std::int64_t>(key.kind));
     s.integer(key.due_at);
@@ -293,7 +295,7 @@ Result<std::vector<core::TimerKey>> SqlReader<Statements>::timers_after(const co
 }
 
 template <class Statements>
-Result<std::vector<std::pair<core::Bucket, Eid>>> SqlReader<Statements>::listed_after(
+expected<std::vector<std::pair<core::Bucket, Eid>>> SqlReader<Statements>::listed_after(
     core::Bucket bucket, Eid eid, std::size_t limit) {
     auto& s = statements_.get(sql::listed_after);
     s.integer(static_cast<std::int64_t>(bucket));

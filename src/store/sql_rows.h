@@ -11,7 +11,7 @@ namespace ff::store {
 
 /// Resets the statement when a column taken from its row was corrupt.
 template <class Statement>
-Result<void> check_row(Statement& statement) {
+expected<void> check_row(Statement& statement) {
     auto ok = statement.check();
     if (!ok) {
         statement.reset();
@@ -21,14 +21,14 @@ Result<void> check_row(Statement& statement) {
 
 /// Takes one column that must hold what it should.
 template <class Statement, class T>
-Result<void> take_checked(Statement& statement, const char* name, T& value) {
+expected<void> take_checked(Statement& statement, const char* name, T& value) {
     take_value(statement, name, value);
     return check_row(statement);
 }
 
 /// Takes the row a SELECT of all columns stands on.
 template <class Row, class Statement>
-Result<Row> take_row(Statement& statement) {
+expected<Row> take_row(Statement& statement) {
     Row row;
     take_columns(statement, row);
     FF_TRY_VOID(check_row(statement));
@@ -37,7 +37,7 @@ Result<Row> take_row(Statement& statement) {
 
 /// The first row of a bound SELECT, or nothing.
 template <class Row, class Statement>
-Result<std::optional<Row>> select_one(Statement& statement) {
+expected<std::optional<Row>> select_one(Statement& statement) {
     FF_TRY(const bool found, statement.step());
     std::optional<Row> out;
     if (found) {
@@ -48,7 +48,7 @@ Result<std::optional<Row>> select_one(Statement& statement) {
 }
 
 template <class Row, class Statement>
-Result<std::vector<Row>> select_all(Statement& statement) {
+expected<std::vector<Row>> select_all(Statement& statement) {
     std::vector<Row> out;
     for (;;) {
         FF_TRY(const bool found, statement.step());

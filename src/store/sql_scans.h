@@ -21,9 +21,9 @@ inline constexpr std::array timer_kinds{core::TimerKind::lease, core::TimerKind:
 
 /// `s` is ready_head.
 template <class Statement>
-Result<std::vector<core::ReadyKey>> ready_of_route(Statement& s, core::RouteId route,
-                                                   const std::optional<core::ReadyKey>& after,
-                                                   std::size_t limit) {
+expected<std::vector<core::ReadyKey>> ready_of_route(Statement& s, core::RouteId route,
+                                                     const std::optional<core::ReadyKey>& after,
+                                                     std::size_t limit) {
     s.integer(route);
     s.integer(after ? after->rank : std::numeric_limits<std::int32_t>::min());
     s.integer(after ? after->eid : 0);
@@ -44,8 +44,8 @@ Result<std::vector<core::ReadyKey>> ready_of_route(Statement& s, core::RouteId r
 }
 
 template <class Statements>
-Result<std::vector<core::TimerKey>> due_timers(Statements& texts, TimestampMs now,
-                                               std::size_t limit) {
+expected<std::vector<core::TimerKey>> due_timers(Statements& texts, TimestampMs now,
+                                                 std::size_t limit) {
     std::vector<core::TimerKey> out;
     for (core::TimerKind kind : timer_kinds) {
         if (out.size() >= limit) {
@@ -71,7 +71,7 @@ Result<std::vector<core::TimerKey>> due_timers(Statements& texts, TimestampMs no
 }
 
 template <class Statements>
-Result<std::optional<TimestampMs>> earliest_timer(Statements& texts, TimestampMs after) {
+expected<std::optional<TimestampMs>> earliest_timer(Statements& texts, TimestampMs after) {
     std::optional<TimestampMs> earliest;
     for (core::TimerKind kind : timer_kinds) {
         auto& s = texts.get(sql::timer_next);
@@ -88,7 +88,7 @@ Result<std::optional<TimestampMs>> earliest_timer(Statements& texts, TimestampMs
 }
 
 template <class Statement>
-Result<std::vector<core::Eid>> collect_eids(Statement& s) {
+expected<std::vector<core::Eid>> collect_eids(Statement& s) {
     std::vector<core::Eid> out;
     for (;;) {
         FF_TRY(const bool found, s.step());
@@ -102,8 +102,8 @@ Result<std::vector<core::Eid>> collect_eids(Statement& s) {
 }
 
 template <class Statements>
-Result<std::vector<core::Eid>> eids_in_bucket(Statements& texts, core::Bucket bucket,
-                                              core::Eid after, std::size_t limit) {
+expected<std::vector<core::Eid>> eids_in_bucket(Statements& texts, core::Bucket bucket,
+                                                core::Eid after, std::size_t limit) {
     auto& s = texts.get(sql::bucket_after);
     s.integer(static_cast<std::int64_t>(bucket));
     s.integer(after);
@@ -112,7 +112,7 @@ Result<std::vector<core::Eid>> eids_in_bucket(Statements& texts, core::Bucket bu
 }
 
 template <class Statements>
-Result<std::vector<core::Eid>> eids_after(Statements& texts, core::Eid after, std::size_t limit) {
+expected<std::vector<core::Eid>> eids_after(Statements& texts, core::Eid after, std::size_t limit) {
     auto& s = texts.get(sql::executions_after);
     s.integer(after);
     s.integer(static_cast<std::int64_t>(limit));
@@ -122,8 +122,8 @@ Result<std::vector<core::Eid>> eids_after(Statements& texts, core::Eid after, st
 // The registry is as long as there are workers; no index is worth a write per heartbeat.
 
 template <class Statements>
-Result<std::vector<core::WorkerKey>> dead_workers(Statements& texts, TimestampMs now,
-                                                  std::size_t limit) {
+expected<std::vector<core::WorkerKey>> dead_workers(Statements& texts, TimestampMs now,
+                                                    std::size_t limit) {
     FF_TRY(auto rows, select_all<core::WorkerRow>(texts.get(sql::workers_all)));
     std::vector<core::WorkerKey> out;
     for (auto& row : rows) {
@@ -135,8 +135,8 @@ Result<std::vector<core::WorkerKey>> dead_workers(Statements& texts, TimestampMs
 }
 
 template <class Statements>
-Result<std::vector<core::WorkerRow>> live_workers_of(Statements& texts, const std::string& ns,
-                                                     const std::string& lane, TimestampMs now) {
+expected<std::vector<core::WorkerRow>> live_workers_of(Statements& texts, const std::string& ns,
+                                                       const std::string& lane, TimestampMs now) {
     FF_TRY(auto rows, select_all<core::WorkerRow>(texts.get(sql::workers_all)));
     std::erase_if(rows, [&](const core::WorkerRow& row) {
         return row.key.ns != ns || !row.live(now) ||

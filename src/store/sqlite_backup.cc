@@ -21,7 +21,7 @@ constexpr const char* count_executions = "SELECT COUNT(*) FROM ff_exec_core";
 
 /// A log that lies where the copy would be belongs to another database: SQLite would take it for
 /// the copy's own and write its pages into it.
-Result<void> check_target(const std::string& source, const std::string& target) {
+expected<void> check_target(const std::string& source, const std::string& target) {
     if (source == target) {
         return ff::fail(ErrorCode::invalid_config,
                         target + " is the store itself; name another file for its copy");
@@ -43,7 +43,7 @@ Result<void> check_target(const std::string& source, const std::string& target) 
 }
 
 /// The source's view is held open by the caller: no step begins anew because somebody wrote.
-Result<void> copy_pages(SqliteDb& from, SqliteDb& to, const BackupOptions& options) {
+expected<void> copy_pages(SqliteDb& from, SqliteDb& to, const BackupOptions& options) {
     struct Finish {
         void operator()(sqlite3_backup* backup) const { sqlite3_backup_finish(backup); }
     };
@@ -70,7 +70,7 @@ Result<void> copy_pages(SqliteDb& from, SqliteDb& to, const BackupOptions& optio
 }
 
 /// Reads the copy as a store and compares it with what was seen in the source.
-Result<void> verify(const std::string& path, const std::string& executions, bool quick) {
+expected<void> verify(const std::string& path, const std::string& executions, bool quick) {
     FF_TRY(const StoreFile copy, open_store_path(path));
     FF_TRY_VOID(schema_version_of(*copy.db));
     FF_TRY(const std::string sound,
@@ -89,8 +89,8 @@ Result<void> verify(const std::string& path, const std::string& executions, bool
 
 }  // namespace
 
-Result<BackupSummary> backup_sqlite(const Location& from, const std::string& to,
-                                    const BackupOptions& options) {
+expected<BackupSummary> backup_sqlite(const Location& from, const std::string& to,
+                                      const BackupOptions& options) {
     FF_TRY(const StoreFile source, open_store_path(from.target));
     FF_TRY_VOID(schema_version_of(*source.db));  // a store of any version
     FF_TRY_VOID(check_target(source.path, canonical_path(to)));

@@ -31,7 +31,7 @@ struct BackupSummary {
 /// held up, but cannot reuse its log until the copy is made. Errors: is_in_the_way() for a target
 /// that exists, `store_in_use` for one that an engine has open, `store_corrupt` when the copy is
 /// not sound.
-Result<BackupSummary> backup_sqlite(const Location& from, const std::string& to,
-                                    const BackupOptions& options);
+expected<BackupSummary> backup_sqlite(const Location& from, const std::string& to,
+                                      const BackupOptions& options);
 
 }  // namespace ff::store

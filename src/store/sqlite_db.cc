@@ -91,7 +91,7 @@ void Statement::bytes_copy(const std::string& value) {
     sqlite3_bind_blob64(handle_, ++parameter_, value.data(), value.size(), SQLITE_TRANSIENT);
 }
 
-Result<bool> Statement::step() {
+expected<bool> Statement::step() {
     column_ = 0;
     corrupt_.clear();
     const int code = sqlite3_step(handle_);
@@ -106,7 +106,7 @@ Result<bool> Statement::step() {
     return std::unexpected(std::move(error));
 }
 
-Result<void> Statement::run() {
+expected<void> Statement::run() {
     for (;;) {
         FF_TRY(const bool row, step());
         if (!row) {
@@ -139,7 +139,7 @@ void Statement::corrupt(const char* name, const std::string& value) {
     }
 }
 
-Result<void> Statement::check() const {
+expected<void> Statement::check() const {
     if (!corrupt_.empty()) {
         return ff::fail(ErrorCode::corruption, corrupt_);
     }
@@ -148,8 +148,8 @@ Result<void> Statement::check() const {
 
 // --------------------------------------------------------------------------------- connection
 
-Result<std::unique_ptr<SqliteDb>> SqliteDb::open(const std::string& location, OpenMode mode,
-                                                 int busy_timeout_ms) {
+expected<std::unique_ptr<SqliteDb>> SqliteDb::open(const std::string& location, OpenMode mode,
+                                                   int busy_timeout_ms) {
     configure_once();
     sqlite3* db = nullptr;
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE;
@@ -168,7 +168,7 @@ Result<std::unique_ptr<SqliteDb>> SqliteDb::open(const std::string& location, Op
 
 SqliteDb::~SqliteDb() { sqlite3_close_v2(db_); }
 
-Result<Statement> SqliteDb::prepare(const std::string& text) {
+expected<Statement> SqliteDb::prepare(const std::string& text) {
     sqlite3_stmt* handle = nullptr;
     const int code = sqlite3_prepare_v3(db_, text.c_str(), static_cast<int>(text.size()),
                                         SQLITE_PREPARE_PERSISTENT, &handle, nullptr);
@@ -184,7 +184,7 @@ Result<Statement> SqliteDb::prepare(const std::string& text) {
     return Statement(db_, handle);
 }
 
-Result<void> SqliteDb::execute(const std::string& text) {
+expected<void> SqliteDb::execute(const std::string& text) {
     char* message = nullptr;
     const int code = sqlite3_exec(db_, text.c_str(), nullptr, nullptr, &message);
     sqlite3_free(message);
@@ -194,7 +194,7 @@ Result<void> SqliteDb::execute(const std::string& text) {
     return {};
 }
 
-Result<std::string> SqliteDb::scalar(const std::string& text) {
+expected<std::string> SqliteDb::scalar(const std::string& text) {
     FF_TRY(Statement statement, prepare(text));
     FF_TRY(const bool row, statement.step());
     return row ? std::string(statement.bytes()) : std::string();

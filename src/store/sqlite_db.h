@@ -41,9 +41,9 @@ class Statement {
     void bytes_copy(const std::string& value);
 
     /// True when there is a row. Columns are then taken in order, starting at the first.
-    Result<bool> step();
+    expected<bool> step();
     /// Steps to the end, then resets.
-    Result<void> run();
+    expected<void> run();
     void reset();
 
     // Source: the next column.
@@ -54,7 +54,7 @@ class Statement {
     /// Remembers the first column that does not hold what it should.
     void corrupt(const char* name, const std::string& value);
     /// `corruption` if any column was corrupt since the last step.
-    Result<void> check() const;
+    expected<void> check() const;
 
     [[nodiscard]] explicit operator bool() const { return handle_ != nullptr; }
 
@@ -76,17 +76,17 @@ class SqliteDb {
     static constexpr const char* begin_migration = "BEGIN IMMEDIATE";
 
     /// `location` is a path or a SQLite URI.
-    static Result<std::unique_ptr<SqliteDb>> open(const std::string& location, OpenMode mode,
-                                                  int busy_timeout_ms);
+    static expected<std::unique_ptr<SqliteDb>> open(const std::string& location, OpenMode mode,
+                                                    int busy_timeout_ms);
     ~SqliteDb();
     SqliteDb(const SqliteDb&) = delete;
     SqliteDb& operator=(const SqliteDb&) = delete;
 
-    Result<Statement> prepare(const std::string& text);
+    expected<Statement> prepare(const std::string& text);
     /// Runs one or more statements that give no rows.
-    Result<void> execute(const std::string& text);
+    expected<void> execute(const std::string& text);
     /// The single value of a single row, as text; empty when there is none.
-    Result<std::string> scalar(const std::string& text);
+    expected<std::string> scalar(const std::string& text);
     [[nodiscard]] sqlite3* handle() const { return db_; }
     [[nodiscard]] std::int64_t changes() const;
 

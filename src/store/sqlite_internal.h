@@ -16,7 +16,7 @@ struct OwnedFile {
 
     /// Makes the file if it is missing. Changes nothing in one that is there, and refuses one that
     /// is no store or is of a newer schema.
-    static Result<OwnedFile> open(const Location& location, OpenMode mode, int busy_timeout_ms);
+    static expected<OwnedFile> open(const Location& location, OpenMode mode, int busy_timeout_ms);
 };
 
 /// The writer's prepared statements. Made once; each is used by one step of one batch at a time.

@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds readers_hold_max{50};
 
 // --------------------------------------------------------------------------------- durability
 
-Result<void> SqliteStore::make_durable() {
+expected<void> SqliteStore::make_durable() {
     // Not the newest number: that one may be of a commit that is not written yet.
     const std::uint64_t target = committed_.load();
     std::optional<Error> failure;
@@ -35,7 +35,7 @@ Result<void> SqliteStore::make_durable() {
                             "; what the disk holds is not known, restart the engine",
                         {}};
     }
-    Result<void> outcome;
+    expected<void> outcome;
     {
         std::lock_guard lock(durable_mutex_);
         // For good: the system reports a lost write once, the next sync would succeed without it.
@@ -52,7 +52,7 @@ Result<void> SqliteStore::make_durable() {
     return outcome;
 }
 
-Result<void> SqliteStore::wait_durable(std::uint64_t commit_number) {
+expected<void> SqliteStore::wait_durable(std::uint64_t commit_number) {
     std::unique_lock lock(durable_mutex_);
     durable_changed_.wait(lock, [&] {
         const bool failed = commit_number > failed_after_ && commit_number <= failed_to_;
@@ -161,10 +161,10 @@ class SqliteStore::Borrowed {
     std::unique_ptr<ReadConnection> connection_;
 };
 
-Result<void> SqliteStore::read_on(ReadConnection& connection,
-                                  const std::function<Result<void>(Reader&)>& body,
-                                  std::uint64_t& newest) {
-    Result<void> outcome = connection.db.execute("BEGIN; SELECT 1 FROM ff_meta LIMIT 1");
+expected<void> SqliteStore::read_on(ReadConnection& connection,
+                                    const std::function<expected<void>(Reader&)>& body,
+                                    std::uint64_t& newest) {
+    expected<void> outcome = connection.db.execute("BEGIN; SELECT 1 FROM ff_meta LIMIT 1");
     // The view is fixed now. Every commit in it was numbered before it became visible.
     newest = commits_.load();
     if (outcome) {
@@ -178,7 +178,7 @@ Result<void> SqliteStore::read_on(ReadConnection& connection,
     return outcome;
 }
 
-Result<void> SqliteStore::read(const std::function<Result<void>(Reader&)>& body) {
+expected<void> SqliteStore::read(const std::function<expected<void>(Reader&)>& body) {
     if (path_.empty()) {
         std::lock_guard lock(memory_mutex_);
         return body(memory_reader_->reader);

@@ -44,7 +44,7 @@ Error open_error(const std::string& path, SqliteDb& db, Error error) {
 /// Makes the file if it is missing, and says whether it did; readable by its owner only, and SQLite
 /// gives its log the same rights. An existing file is not opened here: closing it again would drop
 /// the locks of a connection this process may have on it.
-Result<bool> create_private(const std::string& path) {
+expected<bool> create_private(const std::string& path) {
     namespace fs = std::filesystem;
     std::error_code ignored;
     const fs::path folder = fs::absolute(path, ignored).parent_path();
@@ -77,7 +77,7 @@ Result<bool> create_private(const std::string& path) {
 }  // namespace
 
 /// Found by migrate.h: 0 for an empty file.
-static Result<int> schema_version(SqliteDb& db) {
+static expected<int> schema_version(SqliteDb& db) {
     FF_TRY(const std::string exists,
            db.scalar("SELECT 1 FROM sqlite_master WHERE name = 'ff_schema_migration'"));
     if (exists.empty()) {
@@ -93,10 +93,10 @@ static Result<int> schema_version(SqliteDb& db) {
     return std::stoi(version);
 }
 
-Result<std::string> migrate_sqlite(SqliteDb& db) { return migrate(db); }
+expected<std::string> migrate_sqlite(SqliteDb& db) { return migrate(db); }
 
-Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const Location& location,
-                                                       const EngineOptions& options) {
+expected<std::unique_ptr<SqliteStore>> SqliteStore::open(const Location& location,
+                                                         const EngineOptions& options) {
     using Form = Location::Form;
     FF_CHECK(location.form == Form::sqlite_file || location.form == Form::sqlite_private_memory ||
                  location.form == Form::sqlite_named_memory,
@@ -114,7 +114,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const Location& location,
     return store;
 }
 
-Result<OwnedFile> OwnedFile::open(const Location& location, OpenMode mode, int busy_timeout_ms) {
+expected<OwnedFile> OwnedFile::open(const Location& location, OpenMode mode, int busy_timeout_ms) {
     OwnedFile file;
     FF_TRY(file.created, create_private(location.target));
     // The file's one name, as SQLite has it too: a link to a store is that store, with its lock.
@@ -132,7 +132,7 @@ Result<OwnedFile> OwnedFile::open(const Location& location, OpenMode mode, int b
     return file;
 }
 
-Result<void> SqliteStore::open_file(const Location& location, const EngineOptions& options) {
+expected<void> SqliteStore::open_file(const Location& location, const EngineOptions& options) {
     FF_TRY(OwnedFile file,
            OwnedFile::open(location, OpenMode::write_at_once, options.busy_timeout_ms));
     path_ = std::move(file.path);
@@ -158,7 +158,7 @@ Result<void> SqliteStore::open_file(const Location& location, const EngineOption
     return {};
 }
 
-Result<void> SqliteStore::open_memory(const EngineOptions& options) {
+expected<void> SqliteStore::open_memory(const EngineOptions& options) {
     FF_TRY(db_, SqliteDb::open(":memory:", OpenMode::write, options.busy_timeout_ms));
     FF_TRY_VOID(db_->execute("PRAGMA foreign_keys = ON; PRAGMA journal_mode = MEMORY"));
     info_.durability = "none (in memory)";
@@ -166,7 +166,7 @@ Result<void> SqliteStore::open_memory(const EngineOptions& options) {
     return {};
 }
 
-Result<void> SqliteStore::start(const EngineOptions& options) {
+expected<void> SqliteStore::start(const EngineOptions& options) {
     info_.backend = BackendTag::sqlite;
     info_.family = "sqlite";
     info_.version = sqlite_version();
@@ -192,7 +192,7 @@ Result<void> SqliteStore::start(const EngineOptions& options) {
     return {};
 }
 
-Result<void> SqliteStore::open_log() {
+expected<void> SqliteStore::open_log() {
     log_fd_ = ::open((path_ + "-wal").c_str(), O_RDONLY | O_CLOEXEC);
     if (log_fd_ < 0) {
         return ff::fail(ErrorCode::store_open_failed,
@@ -207,7 +207,7 @@ Result<void> SqliteStore::open_log() {
     return make_durable();
 }
 
-Result<void> SqliteStore::load_counters() {
+expected<void> SqliteStore::load_counters() {
     // Row numbers are never used twice, though the rows that had them may be gone: the highest
     // ever given out is noted when rows are deleted.
     FF_TRY(const std::string eid, db_->scalar(sql::highest_eid));

@@ -23,8 +23,7 @@ class StatementCache {
         auto it = statements_.find(text);
         if (it == statements_.end()) {
             auto statement = db_.prepare(text);
-            FF_CHECK(statement.has_value(),
-                     statement ? "" : statement.error().message().c_str());
+            FF_CHECK(statement.has_value(), statement ? "" : statement.error().message().c_str());
             it = statements_.emplace(text, std::move(*statement)).first;
         }
         return it->second;
@@ -42,15 +41,15 @@ class RowWriter {
     explicit RowWriter(SqliteDb& db) : db_(db) {}
 
     /// A row whose key is new.
-    Result<void> insert(const Row& row) {
+    expected<void> insert(const Row& row) {
         return write(inserts_, row, insert_mask(row), "INSERT INTO ");
     }
     /// A row that may replace one of the same key.
-    Result<void> put(const Row& row) {
+    expected<void> put(const Row& row) {
         return write(replaces_, row, insert_mask(row), "INSERT OR REPLACE INTO ");
     }
     /// Only the columns that changed.
-    Result<void> update(const Row& before, const Row& after) {
+    expected<void> update(const Row& before, const Row& after) {
         const ColumnMask mask = difference(before, after);
         if (mask == 0) {
             return {};
@@ -64,7 +63,7 @@ class RowWriter {
         put_columns(it->second, after, key_mask<Row>());
         return it->second.run();
     }
-    Result<void> erase(const Row& row) {
+    expected<void> erase(const Row& row) {
         if (!erase_) {
             FF_TRY(erase_, db_.prepare(delete_text<Row>()));
         }
@@ -75,8 +74,8 @@ class RowWriter {
   private:
     using Statements = std::unordered_map<ColumnMask, Statement>;
 
-    Result<void> write(Statements& statements, const Row& row, ColumnMask mask,
-                       const std::string& verb) {
+    expected<void> write(Statements& statements, const Row& row, ColumnMask mask,
+                         const std::string& verb) {
         auto it = statements.find(mask);
         if (it == statements.end()) {
             std::string text = insert_text<Row>(mask);

@@ -23,7 +23,7 @@ std::int64_t SqliteStore::next_eid(TimestampMs) { return next_eid_++; }
 
 std::int64_t SqliteStore::next_route_id() { return next_route_++; }
 
-Result<void> SqliteStore::begin() {
+expected<void> SqliteStore::begin() {
     FF_CHECK(!in_transaction_, "a transaction is open already");
     {
         std::lock_guard lock(durable_mutex_);
@@ -66,8 +66,8 @@ void SqliteStore::rollback() {
 
 // ------------------------------------------------------------------------------------ loading
 
-Result<void> SqliteStore::load_rest(ExecutionCell& cell, core::InputNeed input, bool grant,
-                                    bool attempt) {
+expected<void> SqliteStore::load_rest(ExecutionCell& cell, core::InputNeed input, bool grant,
+                                      bool attempt) {
     const auto& current = cell.execution.current;
     if (grant && !current) {
         cell.grant.load(std::nullopt);  // should the batch create it, there is none
@@ -94,8 +94,8 @@ Result<void> SqliteStore::load_rest(ExecutionCell& cell, core::InputNeed input, 
     return {};
 }
 
-Result<void> SqliteStore::load_cell(ExecutionCell& cell, core::InputNeed input, bool grant,
-                                    bool attempt) {
+expected<void> SqliteStore::load_cell(ExecutionCell& cell, core::InputNeed input, bool grant,
+                                      bool attempt) {
     if (!cell.execution.loaded) {
         if (auto known = leased_rows_.extract(cell.id)) {
             cell.execution.load(std::move(known.mapped()));
@@ -108,7 +108,7 @@ Result<void> SqliteStore::load_cell(ExecutionCell& cell, core::InputNeed input, 
     return load_rest(cell, input, grant, attempt);
 }
 
-Result<void> SqliteStore::load(const core::ReadSet& set, Snapshot& snapshot) {
+expected<void> SqliteStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     for (const auto& need : set.executions) {
         ExecutionCell& cell = snapshot.cell(need.id);
         if (need.fresh) {
@@ -167,8 +167,8 @@ Result<void> SqliteStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     return {};
 }
 
-Result<void> SqliteStore::load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
-                               Snapshot& snapshot) {
+expected<void> SqliteStore::load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
+                                 Snapshot& snapshot) {
     for (Eid eid : eids) {
         ExecutionCell* cell = snapshot.find_cell(eid);
         if (cell == nullptr) {
@@ -188,42 +188,42 @@ Result<void> SqliteStore::load(std::span<const Eid> eids, core::InputNeed input,
 
 // -------------------------------------------------------------------------------------- scans
 
-Result<std::vector<core::ReadyKey>> SqliteStore::scan_ready(
+expected<std::vector<core::ReadyKey>> SqliteStore::scan_ready(
     RouteId route, const std::optional<core::ReadyKey>& after, std::size_t limit) {
     return ready_of_route(hot_->ready_head, route, after, limit);
 }
 
-Result<std::vector<core::TimerKey>> SqliteStore::scan_due(TimestampMs now, std::size_t limit) {
+expected<std::vector<core::TimerKey>> SqliteStore::scan_due(TimestampMs now, std::size_t limit) {
     return due_timers(hot_->texts, now, limit);
 }
 
-Result<std::optional<TimestampMs>> SqliteStore::next_due(TimestampMs after) {
+expected<std::optional<TimestampMs>> SqliteStore::next_due(TimestampMs after) {
     return earliest_timer(hot_->texts, after);
 }
 
-Result<std::vector<Eid>> SqliteStore::scan_bucket(core::Bucket bucket, Eid after,
-                                                  std::size_t limit) {
+expected<std::vector<Eid>> SqliteStore::scan_bucket(core::Bucket bucket, Eid after,
+                                                    std::size_t limit) {
     return eids_in_bucket(hot_->texts, bucket, after, limit);
 }
 
-Result<std::vector<Eid>> SqliteStore::scan_all(Eid after, std::size_t limit) {
+expected<std::vector<Eid>> SqliteStore::scan_all(Eid after, std::size_t limit) {
     return eids_after(hot_->texts, after, limit);
 }
 
-Result<std::vector<core::WorkerKey>> SqliteStore::scan_dead_workers(TimestampMs now,
-                                                                    std::size_t limit) {
+expected<std::vector<core::WorkerKey>> SqliteStore::scan_dead_workers(TimestampMs now,
+                                                                      std::size_t limit) {
     return dead_workers(hot_->texts, now, limit);
 }
 
-Result<std::vector<core::WorkerRow>> SqliteStore::workers_of(const std::string& ns,
-                                                             const std::string& lane,
-                                                             TimestampMs now) {
+expected<std::vector<core::WorkerRow>> SqliteStore::workers_of(const std::string& ns,
+                                                               const std::string& lane,
+                                                               TimestampMs now) {
     return live_workers_of(hot_->texts, ns, lane, now);
 }
 
 // ------------------------------------------------------------------------------------- upkeep
 
-Result<std::uint64_t> SqliteStore::sweep_grants(TimestampMs before, std::size_t limit) {
+expected<std::uint64_t> SqliteStore::sweep_grants(TimestampMs before, std::size_t limit) {
     FF_CHECK(in_transaction_, "no transaction is open");
     Statement& s = hot_->texts.get(sql::grants_sweep);
     s.integer(before);
@@ -232,7 +232,7 @@ Result<std::uint64_t> SqliteStore::sweep_grants(TimestampMs before, std::size_t 
     return static_cast<std::uint64_t>(db_->changes());
 }
 
-Result<std::uint64_t> SqliteStore::sweep_idempotency(TimestampMs now, std::size_t limit) {
+expected<std::uint64_t> SqliteStore::sweep_idempotency(TimestampMs now, std::size_t limit) {
     FF_CHECK(in_transaction_, "no transaction is open");
     Statement& s = hot_->texts.get(sql::idempotency_sweep);
     s.integer(now);
@@ -241,7 +241,7 @@ Result<std::uint64_t> SqliteStore::sweep_idempotency(TimestampMs now, std::size_
     return static_cast<std::uint64_t>(db_->changes());
 }
 
-Result<std::uint64_t> SqliteStore::trim_events(TimestampMs before, std::size_t limit) {
+expected<std::uint64_t> SqliteStore::trim_events(TimestampMs before, std::size_t limit) {
     FF_CHECK(in_transaction_, "no transaction is open");
     std::uint64_t gone = 0;
     for (const std::string* text : {&sql::exec_events_trim, &sql::log_events_trim}) {
@@ -266,41 +266,43 @@ Result<std::uint64_t> SqliteStore::trim_events(TimestampMs before, std::size_t l
 struct SqliteStore::Sides {
     Hot& hot;
 
-    static Result<void> run(Statement& s, const core::ReadyKey& key) {
+    static expected<void> run(Statement& s, const core::ReadyKey& key) {
         s.integer(key.route);
         s.integer(key.rank);
         s.integer(key.eid);
         return s.run();
     }
-    static Result<void> run(Statement& s, const core::TimerKey& key) {
+    static expected<void> run(Statement& s, const core::TimerKey& key) {
         s.integer(static_cast<std::int64_t>(key.kind));
         s.integer(key.due_at);
         s.integer(key.eid);
         return s.run();
     }
-    static Result<void> run(Statement& s, const ListedKey& key) {
+    static expected<void> run(Statement& s, const ListedKey& key) {
         s.integer(static_cast<std::int64_t>(key.first));
         s.integer(key.second);
         return s.run();
     }
-    static Result<void> run(Statement& s, const TagRow& tag) {
+    static expected<void> run(Statement& s, const TagRow& tag) {
         s.text(tag.key);
         s.text(tag.value);
         s.integer(tag.eid);
         return s.run();
     }
 
-    Result<void> add(const core::ReadyKey& key) const { return run(hot.ready_insert, key); }
-    Result<void> add(const core::TimerKey& key) const { return run(hot.timer_insert, key); }
-    Result<void> add(const ListedKey& key) const { return run(hot.listed_insert, key); }
-    Result<void> add(const TagRow& tag) const { return run(hot.texts.get(sql::tag_insert), tag); }
-    Result<void> erase(const core::ReadyKey& key) const { return run(hot.ready_delete, key); }
-    Result<void> erase(const core::TimerKey& key) const { return run(hot.timer_delete, key); }
-    Result<void> erase(const ListedKey& key) const { return run(hot.listed_delete, key); }
-    Result<void> erase(const TagRow& tag) const { return run(hot.texts.get(sql::tag_delete), tag); }
+    expected<void> add(const core::ReadyKey& key) const { return run(hot.ready_insert, key); }
+    expected<void> add(const core::TimerKey& key) const { return run(hot.timer_insert, key); }
+    expected<void> add(const ListedKey& key) const { return run(hot.listed_insert, key); }
+    expected<void> add(const TagRow& tag) const { return run(hot.texts.get(sql::tag_insert), tag); }
+    expected<void> erase(const core::ReadyKey& key) const { return run(hot.ready_delete, key); }
+    expected<void> erase(const core::TimerKey& key) const { return run(hot.timer_delete, key); }
+    expected<void> erase(const ListedKey& key) const { return run(hot.listed_delete, key); }
+    expected<void> erase(const TagRow& tag) const {
+        return run(hot.texts.get(sql::tag_delete), tag);
+    }
 };
 
-Result<void> SqliteStore::write_input(ExecutionCell& cell) {
+expected<void> SqliteStore::write_input(ExecutionCell& cell) {
     const auto& before = cell.input.stored;
     const auto& after = cell.input.current;
     if (!before && !after) {
@@ -314,7 +316,7 @@ Result<void> SqliteStore::write_input(ExecutionCell& cell) {
                        after ? after->tags : Tags(), Sides{*hot_});
 }
 
-Result<void> SqliteStore::erase_cell(ExecutionCell& cell) {
+expected<void> SqliteStore::erase_cell(ExecutionCell& cell) {
     if (!cell.execution.stored) {
         return {};
     }
@@ -348,8 +350,8 @@ Result<void> SqliteStore::erase_cell(ExecutionCell& cell) {
     return hot_->executions.erase(gone);
 }
 
-Result<void> SqliteStore::write_cell(ExecutionCell& cell, TimestampMs now,
-                                     DurationMs retention_default_ms) {
+expected<void> SqliteStore::write_cell(ExecutionCell& cell, TimestampMs now,
+                                       DurationMs retention_default_ms) {
     if (cell.deleted) {
         FF_TRY_VOID(erase_cell(cell));
         forget_deleted(cell);
@@ -384,8 +386,8 @@ Result<void> SqliteStore::write_cell(ExecutionCell& cell, TimestampMs now,
     return {};
 }
 
-Result<void> SqliteStore::write_all(Snapshot& snapshot, TimestampMs now,
-                                    DurationMs retention_default_ms) {
+expected<void> SqliteStore::write_all(Snapshot& snapshot, TimestampMs now,
+                                      DurationMs retention_default_ms) {
     number_events(snapshot, next_event_);
     for (const auto& route : snapshot.new_routes) {
         FF_TRY_VOID(hot_->route_rows.insert(route));
@@ -428,7 +430,7 @@ Result<void> SqliteStore::write_all(Snapshot& snapshot, TimestampMs now,
     return {};
 }
 
-Result<void> SqliteStore::finish_commit() {
+expected<void> SqliteStore::finish_commit() {
     FF_CHECK(in_transaction_, "no transaction is open");
     // Numbered before it becomes visible: a reader that sees this commit waits for this number.
     const std::uint64_t number = commits_.fetch_add(1) + 1;
@@ -451,8 +453,8 @@ Result<void> SqliteStore::finish_commit() {
     return {};
 }
 
-Result<void> SqliteStore::commit(Snapshot& snapshot, TimestampMs now,
-                                 DurationMs retention_default_ms) {
+expected<void> SqliteStore::commit(Snapshot& snapshot, TimestampMs now,
+                                   DurationMs retention_default_ms) {
     FF_CHECK(in_transaction_, "no transaction is open");
     if (auto written = write_all(snapshot, now, retention_default_ms); !written) {
         rollback();
@@ -481,6 +483,6 @@ void SqliteStore::remember_leased(const Snapshot& snapshot) {
     }
 }
 
-Result<void> SqliteStore::commit_upkeep() { return finish_commit(); }
+expected<void> SqliteStore::commit_upkeep() { return finish_commit(); }
 
 }  // namespace ff::store

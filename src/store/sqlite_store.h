@@ -28,12 +28,12 @@ namespace ff::store {
 
 /// Brings a database to the newest schema; answers what was done. `schema_too_new`,
 /// `store_corrupt` (a migration was altered).
-Result<std::string> migrate_sqlite(SqliteDb& db);
+expected<std::string> migrate_sqlite(SqliteDb& db);
 
 class SqliteStore final : public Store {
   public:
-    static Result<std::unique_ptr<SqliteStore>> open(const Location& location,
-                                                     const EngineOptions& options);
+    static expected<std::unique_ptr<SqliteStore>> open(const Location& location,
+                                                       const EngineOptions& options);
     ~SqliteStore() override;
 
     [[nodiscard]] const StoreInfo& info() const override { return info_; }
@@ -41,32 +41,33 @@ class SqliteStore final : public Store {
     std::int64_t next_eid(TimestampMs now) override;
     std::int64_t next_route_id() override;
 
-    Result<void> begin() override;
-    Result<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override;
-    Result<void> load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
-                      core::Snapshot& snapshot) override;
-    Result<std::vector<core::ReadyKey>> scan_ready(RouteId route,
-                                                   const std::optional<core::ReadyKey>& after,
-                                                   std::size_t limit) override;
-    Result<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
-    Result<std::optional<TimestampMs>> next_due(TimestampMs after) override;
-    Result<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,
-                                         std::size_t limit) override;
-    Result<std::vector<Eid>> scan_all(Eid after, std::size_t limit) override;
-    Result<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
-                                                           std::size_t limit) override;
-    Result<std::vector<core::WorkerRow>> workers_of(const std::string& ns, const std::string& lane,
-                                                    TimestampMs now) override;
-    Result<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
-    Result<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
-    Result<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
-    Result<void> commit(core::Snapshot& snapshot, TimestampMs now,
-                        DurationMs retention_default_ms) override;
+    expected<void> begin() override;
+    expected<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override;
+    expected<void> load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
+                        core::Snapshot& snapshot) override;
+    expected<std::vector<core::ReadyKey>> scan_ready(RouteId route,
+                                                     const std::optional<core::ReadyKey>& after,
+                                                     std::size_t limit) override;
+    expected<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
+    expected<std::optional<TimestampMs>> next_due(TimestampMs after) override;
+    expected<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,
+                                           std::size_t limit) override;
+    expected<std::vector<Eid>> scan_all(Eid after, std::size_t limit) override;
+    expected<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
+                                                             std::size_t limit) override;
+    expected<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
+                                                      const std::string& lane,
+                                                      TimestampMs now) override;
+    expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
+    expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
+    expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
+    expected<void> commit(core::Snapshot& snapshot, TimestampMs now,
+                          DurationMs retention_default_ms) override;
     void rollback() override;
-    Result<void> commit_upkeep() override;
-    Result<void> make_durable() override;
+    expected<void> commit_upkeep() override;
+    expected<void> make_durable() override;
     void maintain() override;
-    Result<void> read(const std::function<Result<void>(Reader&)>& body) override;
+    expected<void> read(const std::function<expected<void>(Reader&)>& body) override;
     [[nodiscard]] std::uint64_t rows_written() const override { return rows_written_; }
 
   private:
@@ -75,33 +76,34 @@ class SqliteStore final : public Store {
     struct ReadConnection;
 
     SqliteStore() = default;
-    Result<void> open_file(const Location& location, const EngineOptions& options);
-    Result<void> open_memory(const EngineOptions& options);
-    Result<void> start(const EngineOptions& options);
-    Result<void> load_counters();
-    Result<void> open_log();
+    expected<void> open_file(const Location& location, const EngineOptions& options);
+    expected<void> open_memory(const EngineOptions& options);
+    expected<void> start(const EngineOptions& options);
+    expected<void> load_counters();
+    expected<void> open_log();
 
-    Result<void> load_rest(core::ExecutionCell& cell, core::InputNeed input, bool grant,
-                           bool attempt);
-    Result<void> load_cell(core::ExecutionCell& cell, core::InputNeed input, bool grant,
-                           bool attempt);
-    Result<void> write_all(core::Snapshot& snapshot, TimestampMs now,
-                           DurationMs retention_default_ms);
-    Result<void> write_cell(core::ExecutionCell& cell, TimestampMs now,
-                            DurationMs retention_default_ms);
-    Result<void> write_input(core::ExecutionCell& cell);
-    Result<void> erase_cell(core::ExecutionCell& cell);
-    Result<void> finish_commit();
+    expected<void> load_rest(core::ExecutionCell& cell, core::InputNeed input, bool grant,
+                             bool attempt);
+    expected<void> load_cell(core::ExecutionCell& cell, core::InputNeed input, bool grant,
+                             bool attempt);
+    expected<void> write_all(core::Snapshot& snapshot, TimestampMs now,
+                             DurationMs retention_default_ms);
+    expected<void> write_cell(core::ExecutionCell& cell, TimestampMs now,
+                              DurationMs retention_default_ms);
+    expected<void> write_input(core::ExecutionCell& cell);
+    expected<void> erase_cell(core::ExecutionCell& cell);
+    expected<void> finish_commit();
     void remember_leased(const core::Snapshot& snapshot);
     static int note_log_pages(void* self, sqlite3*, const char*, int pages);
-    Result<void> wait_durable(std::uint64_t commit_number);
+    expected<void> wait_durable(std::uint64_t commit_number);
     /// A reader for as long as this lives.
     class Borrowed;
     std::unique_ptr<ReadConnection> take_reader();
     void give_reader(std::unique_ptr<ReadConnection> reader);
     /// One view on one connection; `newest` is the last commit it may show.
-    Result<void> read_on(ReadConnection& connection,
-                         const std::function<Result<void>(Reader&)>& body, std::uint64_t& newest);
+    expected<void> read_on(ReadConnection& connection,
+                           const std::function<expected<void>(Reader&)>& body,
+                           std::uint64_t& newest);
     /// Lets no new read start and waits, for a moment, until those under way have ended.
     void hold_readers();
     void release_readers();

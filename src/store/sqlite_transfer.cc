@@ -26,7 +26,7 @@ class SqliteExport final : public ExportSource {
   public:
     explicit SqliteExport(StoreFile file) : file_(std::move(file)), statements_(*file_.db) {}
 
-    Result<void> start() {
+    expected<void> start() {
         FF_TRY_VOID(check_known_schema(file_));
         FF_TRY_VOID(file_.db->execute("BEGIN"));
         FF_TRY(const int schema, schema_version_of(*file_.db));  // the first read fixes the view
@@ -34,10 +34,10 @@ class SqliteExport final : public ExportSource {
         return {};
     }
     [[nodiscard]] const StoreFacts& facts() const override { return facts_; }
-    Result<void> next_page(RowBatch& rows, std::size_t limit) override {
+    expected<void> next_page(RowBatch& rows, std::size_t limit) override {
         return next_page_on(statements_, rows, limit);
     }
-    Result<void> finish() override {
+    expected<void> finish() override {
         FF_TRY_VOID(file_.db->execute("ROLLBACK"));
         return file_.check_unchanged();
     }
@@ -65,16 +65,16 @@ class SqliteImport final : public ImportTarget {
         : file_(std::move(file)), statements_(*file_.db), writers_(*file_.db) {}
     ~SqliteImport() override;
 
-    Result<void> begin(const StoreFacts& facts) override;
-    Result<void> write(const RowBatch& rows) override;
-    Result<void> commit(const StoreFacts& facts) override;
-    Result<void> next_page(RowBatch& rows, std::size_t limit) override {
+    expected<void> begin(const StoreFacts& facts) override;
+    expected<void> write(const RowBatch& rows) override;
+    expected<void> commit(const StoreFacts& facts) override;
+    expected<void> next_page(RowBatch& rows, std::size_t limit) override {
         return next_page_on(statements_, rows, limit);
     }
 
   private:
     [[nodiscard]] SqliteDb& db() const { return *file_.db; }
-    Result<void> write_side_rows(const SideRows& rows);
+    expected<void> write_side_rows(const SideRows& rows);
 
     OwnedFile file_;
     StatementCache statements_;
@@ -97,7 +97,7 @@ SqliteImport::~SqliteImport() {
     }
 }
 
-Result<void> SqliteImport::begin(const StoreFacts& facts) {
+expected<void> SqliteImport::begin(const StoreFacts& facts) {
     FF_TRY(const std::string made,
            db().scalar("SELECT 1 FROM sqlite_master WHERE name = 'ff_exec_core'"));
     if (!made.empty()) {
@@ -112,9 +112,9 @@ Result<void> SqliteImport::begin(const StoreFacts& facts) {
     return db().execute("DELETE FROM ff_lane_registry");
 }
 
-Result<void> SqliteImport::write(const RowBatch& rows) {
+expected<void> SqliteImport::write(const RowBatch& rows) {
     FF_TRY_VOID(std::visit(
-        [&]<class Row>(const std::vector<Row>& list) -> Result<void> {
+        [&]<class Row>(const std::vector<Row>& list) -> expected<void> {
             auto& writer = std::get<RowWriter<Row>>(writers_.all);
             for (std::size_t i = 0; i < list.size(); ++i) {
                 auto done = writer.insert(list[i]);
@@ -129,7 +129,7 @@ Result<void> SqliteImport::write(const RowBatch& rows) {
     return write_side_rows(side_rows(rows));
 }
 
-Result<void> SqliteImport::write_side_rows(const SideRows& rows) {
+expected<void> SqliteImport::write_side_rows(const SideRows& rows) {
     const auto insert = [](Statement& s, auto... numbers) {
         (s.integer(static_cast<std::int64_t>(numbers)), ...);
         return s.run();
@@ -153,7 +153,7 @@ Result<void> SqliteImport::write_side_rows(const SideRows& rows) {
     return {};
 }
 
-Result<void> SqliteImport::commit(const StoreFacts& facts) {
+expected<void> SqliteImport::commit(const StoreFacts& facts) {
     FF_TRY_VOID(note_numbers(statements_, facts));
     FF_TRY_VOID(db().execute("COMMIT"));
     committed_ = true;
@@ -164,14 +164,14 @@ Result<void> SqliteImport::commit(const StoreFacts& facts) {
 
 }  // namespace
 
-Result<std::unique_ptr<ExportSource>> open_sqlite_export(const Location& location) {
+expected<std::unique_ptr<ExportSource>> open_sqlite_export(const Location& location) {
     FF_TRY(StoreFile file, open_store_path(location.target));
     auto source = std::make_unique<SqliteExport>(std::move(file));
     FF_TRY_VOID(source->start());
     return source;
 }
 
-Result<std::unique_ptr<ImportTarget>> open_sqlite_import(const Location& location) {
+expected<std::unique_ptr<ImportTarget>> open_sqlite_import(const Location& location) {
     FF_TRY(OwnedFile file, OwnedFile::open(location, OpenMode::write, import_busy_timeout_ms));
     return std::make_unique<SqliteImport>(std::move(file));
 }

@@ -9,9 +9,9 @@ namespace ff::store {
 
 /// Reads in one transaction, beside the owner if there is one. While it lasts the owner's log
 /// cannot be reused and grows.
-Result<std::unique_ptr<ExportSource>> open_sqlite_export(const Location& location);
+expected<std::unique_ptr<ExportSource>> open_sqlite_export(const Location& location);
 
 /// Owns the file (`store_in_use` when somebody else does) until it is destroyed.
-Result<std::unique_ptr<ImportTarget>> open_sqlite_import(const Location& location);
+expected<std::unique_ptr<ImportTarget>> open_sqlite_import(const Location& location);
 
 }  // namespace ff::store

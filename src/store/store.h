@@ -35,6 +35,12 @@ struct StoreInfo {
     PartitionCounts partitions;
 };
 
+/// How much room a store takes.
+struct StoreSize {
+    std::uint64_t bytes = 0;
+    std::uint64_t log_bytes = 0;  ///< of a write-ahead log of its own
+};
+
 /// A question for the best ready executions of some routes.
 struct ReadyAsk {
     bool operator==(const ReadyAsk&) const = default;
@@ -59,58 +65,60 @@ class Reader {
   public:
     virtual ~Reader() = default;
 
-    virtual Result<std::optional<core::Execution>> execution(const ExecutionId& id) = 0;
-    virtual Result<std::optional<core::ExecutionInput>> input(Eid eid) = 0;
-    virtual Result<std::vector<core::Attempt>> attempts(Eid eid) = 0;
-    virtual Result<std::optional<core::Attempt>> attempt(Eid eid, std::uint32_t index) = 0;
-    virtual Result<core::Route> route(RouteId id) = 0;
-    virtual Result<std::vector<core::Route>> routes() = 0;
+    virtual expected<std::optional<core::Execution>> execution(const ExecutionId& id) = 0;
+    virtual expected<std::optional<core::ExecutionInput>> input(Eid eid) = 0;
+    virtual expected<std::vector<core::Attempt>> attempts(Eid eid) = 0;
+    virtual expected<std::optional<core::Attempt>> attempt(Eid eid, std::uint32_t index) = 0;
+    virtual expected<core::Route> route(RouteId id) = 0;
+    virtual expected<std::vector<core::Route>> routes() = 0;
 
     /// Ids of one partition above `after`, ascending.
-    virtual Result<std::vector<ExecutionId>> ids_of_partition(std::uint16_t partition,
-                                                              std::optional<ExecutionId> after,
-                                                              std::size_t limit) = 0;
+    virtual expected<std::vector<ExecutionId>> ids_of_partition(std::uint16_t partition,
+                                                                std::optional<ExecutionId> after,
+                                                                std::size_t limit) = 0;
     // Executions with eid below `before`, newest first, at most `limit`:
-    virtual Result<std::vector<core::Execution>> newest(Eid before, std::size_t limit) = 0;
-    virtual Result<std::vector<core::Execution>> newest_of_route(RouteId route, Eid before,
-                                                                 std::size_t limit) = 0;
-    virtual Result<std::vector<core::Execution>> newest_with_tag(const std::string& key,
-                                                                 const std::string& value,
-                                                                 Eid before,
-                                                                 std::size_t limit) = 0;
-    virtual Result<std::vector<core::Execution>> newest_in_bucket(core::Bucket bucket, Eid before,
-                                                                  std::size_t limit) = 0;
-    /// Those under a lease now; costs in proportion to the number of leases.
-    virtual Result<std::vector<core::Execution>> newest_leased(Eid before, std::size_t limit) = 0;
-    /// Leased executions whose lease timer is due at `as_of` (a renewed lease may be among them).
-    virtual Result<std::vector<core::Execution>> leased_due(TimestampMs as_of) = 0;
-
-    virtual Result<std::vector<core::Lane>> lanes(const std::string& after, std::size_t limit) = 0;
-    virtual Result<std::optional<core::Lane>> lane(const std::string& name) = 0;
-    /// Registered workers above the key, live or not, in key order.
-    virtual Result<std::vector<core::WorkerRow>> workers(const std::optional<std::string>& ns,
-                                                         const core::WorkerKey& after,
-                                                         std::size_t limit) = 0;
-    /// How many ready executions of these routes stand before the key; counts to `limit`.
-    virtual Result<std::uint64_t> ready_before(std::span<const RouteId> routes,
-                                               const core::ReadyKey& key, std::uint64_t limit) = 0;
-    /// The newest history events of an execution, newest first.
-    virtual Result<std::vector<core::ExecutionEvent>> history(const core::Execution& execution,
-                                                              std::size_t limit) = 0;
-    /// Events of an execution in the other families, oldest first.
-    virtual Result<std::vector<core::LogEvent>> log_events_of(Eid eid, std::size_t limit) = 0;
-    // Whole tables in key order, for checks and comparisons of stores.
-    virtual Result<std::vector<core::ExecutionEvent>> events_after(std::int64_t event_id,
+    virtual expected<std::vector<core::Execution>> newest(Eid before, std::size_t limit) = 0;
+    virtual expected<std::vector<core::Execution>> newest_of_route(RouteId route, Eid before,
                                                                    std::size_t limit) = 0;
-    virtual Result<std::vector<core::LogEvent>> log_events_after(std::int64_t event_id,
-                                                                 std::size_t limit) = 0;
-    virtual Result<std::vector<core::ReadyKey>> ready_after(const core::ReadyKey& key,
-                                                            std::size_t limit) = 0;
-    virtual Result<std::vector<core::TimerKey>> timers_after(const core::TimerKey& key,
-                                                             std::size_t limit) = 0;
-    virtual Result<std::vector<std::pair<core::Bucket, Eid>>> listed_after(core::Bucket bucket,
-                                                                           Eid eid,
-                                                                           std::size_t limit) = 0;
+    virtual expected<std::vector<core::Execution>> newest_with_tag(const std::string& key,
+                                                                   const std::string& value,
+                                                                   Eid before,
+                                                                   std::size_t limit) = 0;
+    virtual expected<std::vector<core::Execution>> newest_in_bucket(core::Bucket bucket, Eid before,
+                                                                    std::size_t limit) = 0;
+    /// Those under a lease now; costs in proportion to the number of leases.
+    virtual expected<std::vector<core::Execution>> newest_leased(Eid before, std::size_t limit) = 0;
+    /// Leased executions whose lease timer is due at `as_of` (a renewed lease may be among them).
+    virtual expected<std::vector<core::Execution>> leased_due(TimestampMs as_of) = 0;
+
+    virtual expected<std::vector<core::Lane>> lanes(const std::string& after,
+                                                    std::size_t limit) = 0;
+    virtual expected<std::optional<core::Lane>> lane(const std::string& name) = 0;
+    /// Registered workers above the key, live or not, in key order.
+    virtual expected<std::vector<core::WorkerRow>> workers(const std::optional<std::string>& ns,
+                                                           const core::WorkerKey& after,
+                                                           std::size_t limit) = 0;
+    /// How many ready executions of these routes stand before the key; counts to `limit`.
+    virtual expected<std::uint64_t> ready_before(std::span<const RouteId> routes,
+                                                 const core::ReadyKey& key,
+                                                 std::uint64_t limit) = 0;
+    /// The newest history events of an execution, newest first.
+    virtual expected<std::vector<core::ExecutionEvent>> history(const core::Execution& execution,
+                                                                std::size_t limit) = 0;
+    /// Events of an execution in the other families, oldest first.
+    virtual expected<std::vector<core::LogEvent>> log_events_of(Eid eid, std::size_t limit) = 0;
+    // Whole tables in key order, for checks and comparisons of stores.
+    virtual expected<std::vector<core::ExecutionEvent>> events_after(std::int64_t event_id,
+                                                                     std::size_t limit) = 0;
+    virtual expected<std::vector<core::LogEvent>> log_events_after(std::int64_t event_id,
+                                                                   std::size_t limit) = 0;
+    virtual expected<std::vector<core::ReadyKey>> ready_after(const core::ReadyKey& key,
+                                                              std::size_t limit) = 0;
+    virtual expected<std::vector<core::TimerKey>> timers_after(const core::TimerKey& key,
+                                                               std::size_t limit) = 0;
+    virtual expected<std::vector<std::pair<core::Bucket, Eid>>> listed_after(core::Bucket bucket,
+                                                                             Eid eid,
+                                                                             std::size_t limit) = 0;
 };
 
 class Store : public core::RowNumbers {
@@ -131,15 +139,15 @@ class Store : public core::RowNumbers {
     // ------------------------------------------------------------- writing side: one thread only
 
     /// Starts a transaction. Nothing else on this side works outside of one.
-    virtual Result<void> begin() = 0;
+    virtual expected<void> begin() = 0;
     /// Loads what is asked for and not loaded yet, with the routes of the executions found.
-    virtual Result<void> load(const core::ReadSet& set, core::Snapshot& snapshot) = 0;
+    virtual expected<void> load(const core::ReadSet& set, core::Snapshot& snapshot) = 0;
     /// The same for executions known by number (candidates, due ones).
-    virtual Result<void> load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
-                              core::Snapshot& snapshot) = 0;
+    virtual expected<void> load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
+                                core::Snapshot& snapshot) = 0;
     /// A route's queue as of the last commit, in claim order, behind `after` (from the head when
     /// absent).
-    virtual Result<std::vector<core::ReadyKey>> scan_ready(
+    virtual expected<std::vector<core::ReadyKey>> scan_ready(
         RouteId route, const std::optional<core::ReadyKey>& after, std::size_t limit) = 0;
     /// Says what lock_ready() will be asked for in this transaction: the next load() may bring the
     /// answers along. Only a hint.
@@ -147,39 +155,39 @@ class Store : public core::RowNumbers {
     /// For stores that other processes write to: the best ready executions that nobody else is at,
     /// loaded with their inputs and kept from the others until the transaction ends. `lanes` are
     /// loaded too. One round trip, however many questions.
-    virtual Result<std::vector<ReadyPage>> lock_ready(std::span<const ReadyAsk> asks,
-                                                      const std::vector<std::string>& lanes,
-                                                      core::Snapshot& snapshot);
+    virtual expected<std::vector<ReadyPage>> lock_ready(std::span<const ReadyAsk> asks,
+                                                        const std::vector<std::string>& lanes,
+                                                        core::Snapshot& snapshot);
     /// Timers due at `now`, earliest first within each kind.
-    virtual Result<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) = 0;
+    virtual expected<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) = 0;
     /// The earliest due time later than `after`.
-    virtual Result<std::optional<TimestampMs>> next_due(TimestampMs after) = 0;
-    virtual Result<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,
-                                                 std::size_t limit) = 0;
-    virtual Result<std::vector<Eid>> scan_all(Eid after, std::size_t limit) = 0;
-    virtual Result<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
-                                                                   std::size_t limit) = 0;
+    virtual expected<std::optional<TimestampMs>> next_due(TimestampMs after) = 0;
+    virtual expected<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,
+                                                   std::size_t limit) = 0;
+    virtual expected<std::vector<Eid>> scan_all(Eid after, std::size_t limit) = 0;
+    virtual expected<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
+                                                                     std::size_t limit) = 0;
     /// Live workers of a namespace that serve a lane.
-    virtual Result<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
-                                                            const std::string& lane,
-                                                            TimestampMs now) = 0;
+    virtual expected<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
+                                                              const std::string& lane,
+                                                              TimestampMs now) = 0;
     // Upkeep: delete what is past its time; answer how many rows went.
-    virtual Result<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) = 0;
-    virtual Result<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) = 0;
-    virtual Result<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) = 0;
+    virtual expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) = 0;
+    virtual expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) = 0;
+    virtual expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) = 0;
 
     /// Writes every dirty row of the snapshot, appends its events and commits. Numbers the events.
     /// On failure everything is rolled back and nothing happened.
-    virtual Result<void> commit(core::Snapshot& snapshot, TimestampMs now,
-                                DurationMs retention_default_ms) = 0;
+    virtual expected<void> commit(core::Snapshot& snapshot, TimestampMs now,
+                                  DurationMs retention_default_ms) = 0;
     virtual void rollback() = 0;
     /// Ends a transaction that wrote nothing but upkeep.
-    virtual Result<void> commit_upkeep() = 0;
+    virtual expected<void> commit_upkeep() = 0;
 
     // ------------------------------------------------------------------- durability, any thread
 
     /// Waits until every commit made before this call is on disk. Called before anybody is told.
-    virtual Result<void> make_durable() = 0;
+    virtual expected<void> make_durable() = 0;
     /// Is that so already when commit() returns?
     [[nodiscard]] virtual bool commits_are_durable() const { return false; }
     /// Housekeeping between batches (checkpoints). Writer thread.
@@ -188,15 +196,17 @@ class Store : public core::RowNumbers {
     // ------------------------------------------------------------------ reading side, any thread
 
     /// Runs `body` on one consistent view that holds only durable commits.
-    virtual Result<void> read(const std::function<Result<void>(Reader&)>& body) = 0;
+    virtual expected<void> read(const std::function<expected<void>(Reader&)>& body) = 0;
+
+    virtual expected<StoreSize> size() { return StoreSize{}; }
 
     /// Rows written since open, for figures.
     [[nodiscard]] virtual std::uint64_t rows_written() const = 0;
 };
 
-inline Result<std::vector<ReadyPage>> Store::lock_ready(std::span<const ReadyAsk> /*asks*/,
-                                                        const std::vector<std::string>& /*lanes*/,
-                                                        core::Snapshot& /*snapshot*/) {
+inline expected<std::vector<ReadyPage>> Store::lock_ready(std::span<const ReadyAsk> /*asks*/,
+                                                          const std::vector<std::string>& /*lanes*/,
+                                                          core::Snapshot& /*snapshot*/) {
     return ff::fail(ErrorCode::internal, "only this process writes to the store");
 }
 

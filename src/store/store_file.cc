@@ -38,7 +38,7 @@ int as_int(const std::string& text) {
 }
 
 /// Reads something, so that a file that is no database, or cannot be read, shows itself.
-Result<std::unique_ptr<SqliteDb>> open_and_try(const std::string& location) {
+expected<std::unique_ptr<SqliteDb>> open_and_try(const std::string& location) {
     FF_TRY(auto db, SqliteDb::open(location, OpenMode::read_only, look_busy_timeout_ms));
     FF_TRY_VOID(db->execute("PRAGMA query_only = ON; PRAGMA wal_autocheckpoint = 0"));
     if (auto tried = db->scalar("SELECT COUNT(*) FROM sqlite_master"); !tried) {
@@ -139,7 +139,7 @@ FileStamp FileStamp::of(const std::string& path) {
             fs::exists(path + "-wal", ignored)};
 }
 
-Result<void> StoreFile::check_unchanged() const {
+expected<void> StoreFile::check_unchanged() const {
     if (immutable && FileStamp::of(path) != stamp) {
         return ff::fail(ErrorCode::store_busy,
                         path + " was opened by another process meanwhile; run this again");
@@ -150,7 +150,7 @@ Result<void> StoreFile::check_unchanged() const {
 std::uint64_t StoreFile::bytes() const { return size_of(path); }
 std::uint64_t StoreFile::log_bytes() const { return size_of(path + "-wal"); }
 
-Result<StoreFile> open_store_file(const std::string& text) {
+expected<StoreFile> open_store_file(const std::string& text) {
     FF_TRY(const Location location, parse_location(text));
     if (location.form != Location::Form::sqlite_file) {
         return ff::fail(ErrorCode::invalid_config,
@@ -159,7 +159,7 @@ Result<StoreFile> open_store_file(const std::string& text) {
     return open_store_path(location.target);
 }
 
-Result<StoreFile> open_store_path(const std::string& path) {
+expected<StoreFile> open_store_path(const std::string& path) {
     std::error_code ignored;
     std::error_code failed;
     if (!fs::exists(path, failed)) {
@@ -225,7 +225,7 @@ std::string fault_text(const Error& error, const SqliteDb& db) {
     }
 }
 
-Result<int> schema_version_of(SqliteDb& db) {
+expected<int> schema_version_of(SqliteDb& db) {
     FF_TRY(const std::string exists,
            db.scalar("SELECT 1 FROM sqlite_master WHERE name = 'ff_schema_migration'"));
     if (exists.empty()) {
@@ -237,7 +237,7 @@ Result<int> schema_version_of(SqliteDb& db) {
     return as_int(version);
 }
 
-Result<void> check_known_schema(const StoreFile& file) {
+expected<void> check_known_schema(const StoreFile& file) {
     FF_TRY(const int version, schema_version_of(*file.db));
     FF_TRY_VOID(check_known_version(version));
     // The reader takes it for granted that its statements prepare.

@@ -38,16 +38,16 @@ struct StoreFile {
 
     /// A fault when it was opened as immutable and has changed since: what was seen may be half
     /// old, half new.
-    [[nodiscard]] Result<void> check_unchanged() const;
+    [[nodiscard]] expected<void> check_unchanged() const;
     [[nodiscard]] std::uint64_t bytes() const;
     [[nodiscard]] std::uint64_t log_bytes() const;
 };
 
 /// `text` as for Engine::open; only files. Errors say what to do; see is_missing_file(). A file
 /// that is no database is `store_open_failed`, a broken one `store_corrupt`; see damage_of().
-Result<StoreFile> open_store_file(const std::string& text);
+expected<StoreFile> open_store_file(const std::string& text);
 /// The same for a file's path.
-Result<StoreFile> open_store_path(const std::string& path);
+expected<StoreFile> open_store_path(const std::string& path);
 
 /// What is wrong with the file itself, and what SQLite says about it.
 struct Damage {
@@ -63,10 +63,10 @@ std::optional<Damage> damage_of(const Error& error);
 std::string fault_text(const Error& error, const SqliteDb& db);
 
 /// The schema version of a FlowFabric store, or `store_open_failed` when it is something else.
-Result<int> schema_version_of(SqliteDb& db);
+expected<int> schema_version_of(SqliteDb& db);
 /// Refuses a schema this program does not know exactly: `schema_too_new`, or `store_open_failed`
 /// for an older one. Afterwards every text of the catalogue prepares.
-Result<void> check_known_schema(const StoreFile& file);
+expected<void> check_known_schema(const StoreFile& file);
 
 /// The error of a file that is not there, and whether an error is that one, or of a database that
 /// is not there.

@@ -80,7 +80,7 @@ std::optional<std::size_t> refused_row_of(const Error& error) {
     return text.empty() || fault != std::errc{} ? std::nullopt : std::optional(index);
 }
 
-Result<void> check_partitions(const PartitionCounts& stored, const PartitionCounts& exported) {
+expected<void> check_partitions(const PartitionCounts& stored, const PartitionCounts& exported) {
     if (stored == exported) {
         return {};
     }

@@ -73,7 +73,7 @@ class RowPages {
     virtual ~RowPages() = default;
     /// Replaces the rows by those that follow the last of them in key order (without any: by the
     /// first of the table), at most `limit`. Fewer than that: the table ends.
-    virtual Result<void> next_page(RowBatch& rows, std::size_t limit) = 0;
+    virtual expected<void> next_page(RowBatch& rows, std::size_t limit) = 0;
 };
 
 /// One view of a store: nothing that is committed later is in it. Ends with the object.
@@ -81,7 +81,7 @@ class ExportSource : public RowPages {
   public:
     [[nodiscard]] virtual const StoreFacts& facts() const = 0;
     /// Called when everything was read: a fault if it was not one view after all.
-    virtual Result<void> finish() = 0;
+    virtual expected<void> finish() = 0;
 };
 
 /// An empty store to be filled in one transaction. Destroying it before commit() undoes everything.
@@ -89,12 +89,12 @@ class ImportTarget : public RowPages {
   public:
     /// Begins. Refuses a store that holds anything (is_in_the_way() says so of the error) and one
     /// with other partition counts (`partition_mismatch`). Lanes that it registered itself go.
-    virtual Result<void> begin(const StoreFacts& facts) = 0;
+    virtual expected<void> begin(const StoreFacts& facts) = 0;
     /// New rows, with what side_rows() says of them. A row that the database refuses is an error
     /// made by refused_row().
-    virtual Result<void> write(const RowBatch& rows) = 0;
+    virtual expected<void> write(const RowBatch& rows) = 0;
     /// Commits durably. Numbers given out later are above the highest of `facts`.
-    virtual Result<void> commit(const StoreFacts& facts) = 0;
+    virtual expected<void> commit(const StoreFacts& facts) = 0;
 };
 
 /// The rows of ff_ready, ff_timer, ff_listed and ff_exec_tag that go with a batch. Tags point into
@@ -112,14 +112,14 @@ Error refused_row(std::size_t index, std::string why);
 /// The index of such an error.
 std::optional<std::size_t> refused_row_of(const Error& error);
 /// Refuses counts that differ: `partition_mismatch`.
-Result<void> check_partitions(const PartitionCounts& stored, const PartitionCounts& exported);
+expected<void> check_partitions(const PartitionCounts& stored, const PartitionCounts& exported);
 
 // ----------------------------------------------------------------------------- the two databases
 
 /// A file is opened beside its owner. `invalid_config` for a store that cannot be read so.
-Result<std::unique_ptr<ExportSource>> open_export_source(const Location& location);
+expected<std::unique_ptr<ExportSource>> open_export_source(const Location& location);
 /// A file is made when it is missing, and goes again when nothing was imported.
-Result<std::unique_ptr<ImportTarget>> open_import_target(const Location& location);
+expected<std::unique_ptr<ImportTarget>> open_import_target(const Location& location);
 
 // ----------------------------------------------------------------------------- export and import
 
@@ -140,8 +140,8 @@ struct ExportOptions {
     TransferProgress progress = [](std::string_view, std::uint64_t) { return true; };
 };
 /// `out` takes whole lines, several at once; its fault ends the export.
-Result<TransferSummary> export_store(ExportSource& source, const ExportOptions& options,
-                                     const std::function<Result<void>(std::string_view)>& out);
+expected<TransferSummary> export_store(ExportSource& source, const ExportOptions& options,
+                                       const std::function<expected<void>(std::string_view)>& out);
 
 /// Whether executions must hold the invariants (core/invariants.h). Rows must always be readable,
 /// in order, and refer to rows that are there.
@@ -153,7 +153,7 @@ struct ImportOptions {
 };
 /// On any fault the target is as it was. What is wrong with the text is `corruption`, or
 /// `schema_too_new`, with the number of the line: `line 17: ff_exec_core: priority: …`.
-Result<TransferSummary> import_store(ImportTarget& target, std::istream& in,
-                                     const ImportOptions& options);
+expected<TransferSummary> import_store(ImportTarget& target, std::istream& in,
+                                       const ImportOptions& options);
 
 }  // namespace ff::store

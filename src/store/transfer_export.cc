@@ -1,5 +1,5 @@
 // Writing a store as JSON lines.
-#include "base/json.h"
+#include <ff/json.h>
 #include "store/row_text.h"
 #include "store/transfer.h"
 
@@ -11,23 +11,23 @@ constexpr std::size_t page_rows = 64;  // a payload is at most a mebibyte
 
 std::string header_line(const StoreFacts& facts, TimestampMs now) {
     const PartitionCounts& counts = facts.partitions;
-    return json::dump(json::Object{{"flowfabric_export", 1},
-                                   {"schema", facts.schema},
-                                   {"partitions", json::Object{{"flow", int{counts.flow}},
-                                                               {"budget", int{counts.budget}},
-                                                               {"quota", int{counts.quota}}}},
-                                   {"exported_at_ms", now},
-                                   {"eid_high", facts.eid_high},
-                                   {"event_high", facts.event_high}}) +
+    return js::dump(js::Object{{"flowfabric_export", 1},
+                               {"schema", facts.schema},
+                               {"partitions", js::Object{{"flow", int{counts.flow}},
+                                                         {"budget", int{counts.budget}},
+                                                         {"quota", int{counts.quota}}}},
+                               {"exported_at_ms", now},
+                               {"eid_high", facts.eid_high},
+                               {"event_high", facts.event_high}}) +
            "\n";
 }
 
 std::string end_line(const TransferSummary& summary) {
-    json::Object rows;
+    js::Object rows;
     for (std::size_t table = 0; table < transfer_tables; ++table) {
         rows.emplace_back(std::string(table_name(empty_batch(table))), summary.rows[table]);
     }
-    return json::dump(json::Object{{"flowfabric_export_end", 1}, {"rows", std::move(rows)}}) + "\n";
+    return js::dump(js::Object{{"flowfabric_export_end", 1}, {"rows", std::move(rows)}}) + "\n";
 }
 
 std::string lines_of(const RowBatch& batch) {
@@ -55,8 +55,8 @@ Error in_table(std::string_view table, Error error) {
 
 }  // namespace
 
-Result<TransferSummary> export_store(ExportSource& source, const ExportOptions& options,
-                                     const std::function<Result<void>(std::string_view)>& out) {
+expected<TransferSummary> export_store(ExportSource& source, const ExportOptions& options,
+                                       const std::function<expected<void>(std::string_view)>& out) {
     TransferSummary summary;
     summary.facts = source.facts();
     summary.exported_at = options.now;

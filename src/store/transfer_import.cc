@@ -6,7 +6,7 @@
 #include <set>
 #include <span>
 
-#include "base/json.h"
+#include <ff/json.h>
 #include "core/invariants.h"
 #include "store/row_text.h"
 #include "store/schema.h"
@@ -39,7 +39,7 @@ class LineReader {
     explicit LineReader(std::istream& in) : in_(*in.rdbuf()) {}
 
     /// False at the end of the text.
-    Result<bool> next() {
+    expected<bool> next() {
         constexpr auto end = std::char_traits<char>::eof();
         text_.clear();
         auto c = in_.sbumpc();
@@ -107,7 +107,7 @@ class Importer {
     Importer(ImportTarget& target, std::istream& in, const ImportOptions& options)
         : target_(target), lines_(in), options_(options) {}
 
-    Result<TransferSummary> run() {
+    expected<TransferSummary> run() {
         FF_TRY_VOID(read_header());
         FF_TRY_VOID(target_.begin(summary_.facts));
         bool ended = false;
@@ -118,7 +118,7 @@ class Importer {
                                "the export is cut short: its last line, which counts the rows, is "
                                "missing");
             }
-            FF_TRY(const json::Value line, parse_line());
+            FF_TRY(const js::Value line, parse_line());
             ended = line.find("flowfabric_export_end") != nullptr;
             FF_TRY_VOID(ended ? read_end(line) : read_row(line));
         }
@@ -134,8 +134,8 @@ class Importer {
   private:
     // ------------------------------------------------------------------------------- the header
 
-    Result<json::Value> parse_line() {
-        auto value = json::parse(lines_.text());
+    expected<js::Value> parse_line() {
+        auto value = js::parse(lines_.text());
         if (!value) {
             return at_line(lines_.number(), "not JSON: " + value.error().detail);
         }
@@ -145,9 +145,9 @@ class Importer {
         return value;
     }
 
-    Result<std::int64_t> header_number(const json::Value& object, const char* name,
-                                       std::int64_t low, std::int64_t high) {
-        const json::Value* member = object.find(name);
+    expected<std::int64_t> header_number(const js::Value& object, const char* name,
+                                         std::int64_t low, std::int64_t high) {
+        const js::Value* member = object.find(name);
         const auto number = member == nullptr ? std::nullopt : member->as_int64();
         if (!number || *number < low || *number > high) {
             return at_line(lines_.number(),
@@ -157,11 +157,11 @@ class Importer {
         return *number;
     }
 
-    Result<void> read_header() {
+    expected<void> read_header() {
         constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
         constexpr std::int64_t partitions_max = std::numeric_limits<std::uint16_t>::max();
         FF_TRY(const bool found, lines_.next());
-        auto line = found ? parse_line() : json::Value();
+        auto line = found ? parse_line() : js::Value();
         if (!line || line->find("flowfabric_export") == nullptr) {
             return at_line(1, "this is not an export of ff: it does not begin with a header");
         }
@@ -180,7 +180,7 @@ class Importer {
                                "; use a newer ff",
                            ErrorCode::schema_too_new);
         }
-        const json::Value* counts = line->find("partitions");
+        const js::Value* counts = line->find("partitions");
         if (counts == nullptr) {
             return at_line(1, "the header: partitions: is missing");
         }
@@ -200,9 +200,9 @@ class Importer {
 
     // --------------------------------------------------------------------------------- the rows
 
-    Result<void> read_row(const json::Value& line) {
-        const json::Value* table = line.find("table");
-        const json::Value* row = line.find("row");
+    expected<void> read_row(const js::Value& line) {
+        const js::Value* table = line.find("table");
+        const js::Value* row = line.find("row");
         if (table == nullptr || table->if_string() == nullptr || row == nullptr ||
             row->if_object() == nullptr || line.if_object()->size() != 2) {
             return at_line(lines_.number(), "must be {\"table\":…,\"row\":{…}}");
@@ -216,11 +216,11 @@ class Importer {
         summary_.rows[batch_.index()] += 1;
         batch_bytes_ += lines_.text().size();
         const bool full = row_count(batch_) >= batch_rows_max || batch_bytes_ >= batch_bytes_max;
-        return full ? flush() : Result<void>();
+        return full ? flush() : expected<void>();
     }
 
     /// Makes the batch one of this table. Tables come in their order.
-    Result<void> turn_to(const std::string& name) {
+    expected<void> turn_to(const std::string& name) {
         if (table_name(batch_) == name) {
             return {};
         }
@@ -243,7 +243,7 @@ class Importer {
     }
 
     template <class Row>
-    Result<void> take_row(const json::Value& object, std::vector<Row>& rows) {
+    expected<void> take_row(const js::Value& object, std::vector<Row>& rows) {
         Row row;
         if (const std::string fault = take_row_text(object, row); !fault.empty()) {
             return ff::fail(ErrorCode::corruption, fault);
@@ -282,7 +282,7 @@ class Importer {
         return key;
     }
 
-    Result<void> flush() {
+    expected<void> flush() {
         if (row_count(batch_) > 0) {
             if (auto written = target_.write(batch_); !written) {
                 return std::unexpected(blame_line(std::move(written).error()));
@@ -353,15 +353,15 @@ class Importer {
 
     // ---------------------------------------------------------------------------------- the end
 
-    Result<void> read_end(const json::Value& line) {
+    expected<void> read_end(const js::Value& line) {
         FF_TRY_VOID(flush());
-        const json::Value* counts = line.find("rows");
+        const js::Value* counts = line.find("rows");
         if (counts == nullptr || counts->if_object() == nullptr) {
             return at_line(lines_.number(), "the last line does not count the rows");
         }
         for (std::size_t table = 0; table < transfer_tables; ++table) {
             const std::string name(table_name(empty_batch(table)));
-            const json::Value* count = counts->find(name);
+            const js::Value* count = counts->find(name);
             const auto expected = count == nullptr ? std::nullopt : count->as_uint64();
             if (!expected || *expected != summary_.rows[table]) {
                 return at_line(lines_.number(),
@@ -373,7 +373,7 @@ class Importer {
         return {};
     }
 
-    Result<void> expect_nothing_more() {
+    expected<void> expect_nothing_more() {
         FF_TRY(const bool more, lines_.next());
         if (more) {
             return at_line(lines_.number(), "something follows the last line of the export");
@@ -384,7 +384,7 @@ class Importer {
     // ------------------------------------------------------------------------------- invariants
 
     /// Reads back what was written: the attempts of an execution come long after it.
-    Result<void> check_executions() {
+    expected<void> check_executions() {
         RowBatch executions = std::vector<core::Execution>();
         RowBatch attempts = std::vector<core::Attempt>();
         auto& page = std::get<std::vector<core::Execution>>(executions);
@@ -413,8 +413,9 @@ class Importer {
         return {};
     }
 
-    [[nodiscard]] Result<void> check_execution(std::uint64_t line, const core::Execution& execution,
-                                               std::span<const core::Attempt> attempts) const {
+    [[nodiscard]] expected<void> check_execution(std::uint64_t line,
+                                                 const core::Execution& execution,
+                                                 std::span<const core::Attempt> attempts) const {
         std::string fault;
         if (execution.id.partition >= summary_.facts.partitions.flow) {
             fault = "partition: " + execution.id.to_string() + " lies beyond the flow partitions";
@@ -447,8 +448,8 @@ class Importer {
 
 }  // namespace
 
-Result<TransferSummary> import_store(ImportTarget& target, std::istream& in,
-                                     const ImportOptions& options) {
+expected<TransferSummary> import_store(ImportTarget& target, std::istream& in,
+                                       const ImportOptions& options) {
     return Importer(target, in, options).run();
 }
 

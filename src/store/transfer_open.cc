@@ -14,7 +14,7 @@ std::unexpected<Error> no_transfer() {
 
 }  // namespace
 
-Result<std::unique_ptr<ExportSource>> open_export_source(const Location& location) {
+expected<std::unique_ptr<ExportSource>> open_export_source(const Location& location) {
     switch (location.form) {
         case Location::Form::sqlite_file: return open_sqlite_export(location);
         case Location::Form::postgres: return open_postgres_export(location);
@@ -22,7 +22,7 @@ Result<std::unique_ptr<ExportSource>> open_export_source(const Location& locatio
     }
 }
 
-Result<std::unique_ptr<ImportTarget>> open_import_target(const Location& location) {
+expected<std::unique_ptr<ImportTarget>> open_import_target(const Location& location) {
     switch (location.form) {
         case Location::Form::sqlite_file: return open_sqlite_import(location);
         case Location::Form::postgres: return open_postgres_import(location);

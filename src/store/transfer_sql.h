@@ -14,9 +14,9 @@ namespace ff::store {
 
 /// See RowPages::next_page().
 template <class Statements>
-Result<void> next_page_on(Statements& statements, RowBatch& batch, std::size_t limit) {
+expected<void> next_page_on(Statements& statements, RowBatch& batch, std::size_t limit) {
     return std::visit(
-        [&]<class Row>(std::vector<Row>& rows) -> Result<void> {
+        [&]<class Row>(std::vector<Row>& rows) -> expected<void> {
             auto& s = statements.get(rows.empty() ? first_page_text<Row>() : next_page_text<Row>());
             if (!rows.empty()) {
                 put_columns(s, rows.back(), key_mask<Row>());
@@ -30,7 +30,7 @@ Result<void> next_page_on(Statements& statements, RowBatch& batch, std::size_t l
 
 /// As stored; 1 where nothing is.
 template <class Db>
-Result<PartitionCounts> stored_partitions(Db& db) {
+expected<PartitionCounts> stored_partitions(Db& db) {
     PartitionCounts counts;
     for (auto [family, count] :
          {std::pair{"flow", &counts.flow}, {"budget", &counts.budget}, {"quota", &counts.quota}}) {
@@ -44,7 +44,7 @@ Result<PartitionCounts> stored_partitions(Db& db) {
 
 /// Facts of a store whose schema this program knows; `schema` is its version.
 template <class Db>
-Result<StoreFacts> facts_of(Db& db, int schema) {
+expected<StoreFacts> facts_of(Db& db, int schema) {
     StoreFacts facts;
     facts.schema = schema;
     FF_TRY(facts.partitions, stored_partitions(db));
@@ -57,7 +57,7 @@ Result<StoreFacts> facts_of(Db& db, int schema) {
 
 /// Refuses a store that holds anything but lanes, which an engine registers when it makes one.
 template <class Db>
-Result<void> check_empty(Db& db, const std::string& where) {
+expected<void> check_empty(Db& db, const std::string& where) {
     for (std::size_t table = 0; table < transfer_tables; ++table) {
         const RowBatch batch = empty_batch(table);
         if (std::holds_alternative<std::vector<core::Lane>>(batch)) {
@@ -76,7 +76,7 @@ Result<void> check_empty(Db& db, const std::string& where) {
 
 /// In the transaction of an import: what a store that was opened before has must be the same.
 template <class Db>
-Result<void> import_partitions(Db& db, const PartitionCounts& counts) {
+expected<void> import_partitions(Db& db, const PartitionCounts& counts) {
     FF_TRY(const std::string stored, db.scalar("SELECT COUNT(*) FROM ff_partition_config"));
     if (stored != "0") {
         FF_TRY(const PartitionCounts own, stored_partitions(db));
@@ -90,7 +90,7 @@ Result<void> import_partitions(Db& db, const PartitionCounts& counts) {
 
 /// Notes the highest numbers ever given out.
 template <class Statements>
-Result<void> note_numbers(Statements& statements, const StoreFacts& facts) {
+expected<void> note_numbers(Statements& statements, const StoreFacts& facts) {
     for (const auto& [name, value] :
          {std::pair{"eid_high", facts.eid_high}, {"event_high", facts.event_high}}) {
         auto& s = statements.get(sql::meta_put);

@@ -3,17 +3,17 @@
 #include <concepts>
 #include <utility>
 
-#include "base/json.h"
+#include <ff/json.h>
 
 namespace ff::store {
 
 std::string encode_words(const std::vector<std::string>& words) {
-    return json::dump(json::Value(json::Array(words.begin(), words.end())));
+    return js::dump(js::Value(js::Array(words.begin(), words.end())));
 }
 
 std::optional<std::vector<std::string>> decode_words(std::string_view text) {
     std::vector<std::string> out;
-    auto value = json::parse(text);
+    auto value = js::parse(text);
     if (!value || value->if_array() == nullptr) {
         return std::nullopt;
     }
@@ -27,12 +27,12 @@ std::optional<std::vector<std::string>> decode_words(std::string_view text) {
 }
 
 std::string encode_tags(const Tags& tags) {
-    json::Object object;
+    js::Object object;
     object.reserve(tags.size());
     for (const auto& [key, value] : tags) {
         object.emplace_back(key, value);
     }
-    return json::dump(json::Value(std::move(object)));
+    return js::dump(js::Value(std::move(object)));
 }
 
 std::optional<Tags> decode_tags(std::string_view text) {
@@ -40,7 +40,7 @@ std::optional<Tags> decode_tags(std::string_view text) {
     if (text.empty()) {
         return out;
     }
-    auto value = json::parse(text);
+    auto value = js::parse(text);
     if (!value || value->if_object() == nullptr) {
         return std::nullopt;
     }
@@ -56,9 +56,9 @@ std::optional<Tags> decode_tags(std::string_view text) {
 namespace {
 
 template <class T>
-json::Value extra_value(const T& value) {
+js::Value extra_value(const T& value) {
     if constexpr (is_optional<T>::value) {
-        return value ? extra_value(*value) : json::Value();
+        return value ? extra_value(*value) : js::Value();
     } else if constexpr (std::integral<T>) {
         return static_cast<std::int64_t>(value);
     } else {
@@ -68,7 +68,7 @@ json::Value extra_value(const T& value) {
 
 /// False when the JSON value is not one of the member's type.
 template <class T>
-bool take_extra(const json::Value& from, T& value) {
+bool take_extra(const js::Value& from, T& value) {
     if constexpr (is_optional<T>::value) {
         return take_extra(from, value.emplace());
     } else if constexpr (std::integral<T>) {
@@ -91,24 +91,24 @@ bool take_extra(const json::Value& from, T& value) {
 
 std::string encode_extra(const core::ExecutionExtra& extra) {
     const core::ExecutionExtra unset;
-    json::Object object;
+    js::Object object;
     for_each_column<core::ExecutionExtra>([&](const auto& column) {
         if (column.access(extra) != column.access(unset)) {
             object.emplace_back(column.name, extra_value(column.access(extra)));
         }
     });
-    return object.empty() ? std::string() : json::dump(json::Value(std::move(object)));
+    return object.empty() ? std::string() : js::dump(js::Value(std::move(object)));
 }
 
 std::optional<core::ExecutionExtra> decode_extra(std::string_view text) {
-    auto value = json::parse(text);
+    auto value = js::parse(text);
     if (!value || value->if_object() == nullptr) {
         return std::nullopt;
     }
     core::ExecutionExtra extra;
     bool good = true;
     for_each_column<core::ExecutionExtra>([&](const auto& column) {
-        if (const json::Value* member = value->find(column.name)) {
+        if (const js::Value* member = value->find(column.name)) {
             good = good && take_extra(*member, column.access(extra));
         }
     });

@@ -128,14 +128,14 @@ TEST(ErrorFields, a_field_is_found_by_name_and_absent_ones_are_empty) {
     EXPECT_EQ(error.field("lifecycle_phase"), "");
 }
 
-Result<int> half(int n) {
+expected<int> half(int n) {
     if (n % 2 != 0) {
         return fail(ErrorCode::invalid_input, "odd");
     }
     return n / 2;
 }
 
-Result<int> quarter(int n) {
+expected<int> quarter(int n) {
     FF_TRY(const int halved, half(n));
     return half(halved);
 }

@@ -27,7 +27,7 @@ Uuid random_uuid() {
     return id;
 }
 
-std::string detail_of(const Result<void>& result) {
+std::string detail_of(const expected<void>& result) {
     if (result) {
         return "accepted";
     }

@@ -1,4 +1,4 @@
-#include "base/json.h"
+#include <ff/json.h>
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace ff::json {
+namespace ff::js {
 namespace {
 
 Value parsed(std::string_view text) {
@@ -402,4 +402,4 @@ TEST(JsonRoundTrip, arbitrary_bytes_are_refused_or_read_but_never_crash) {
 }
 
 }  // namespace
-}  // namespace ff::json
+}  // namespace ff::js

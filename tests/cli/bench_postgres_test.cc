@@ -119,11 +119,11 @@ TEST(BenchPostgres, CeilingsHaveTheirNamesAndNoDatabaseIsLeft) {
     const Ran ran = run_ff({"bench", "ceiling", "--quick", "--store", "postgres", "-o", "json"});
     ASSERT_EQ(ran.code, 0) << ran.err;
     std::set<std::string> names;
-    for (const json::Value& line : ran.json_lines()) {
+    for (const js::Value& line : ran.json_lines()) {
         names.insert(member(line, "name"));
         EXPECT_EQ(member(line, "store"), "postgres");
         EXPECT_EQ(member(line, "durability"), "synchronous_commit on");
-        EXPECT_GT(line.find("value")->as_double().value_or(-1), 0) << json::dump(line);
+        EXPECT_GT(line.find("value")->as_double().value_or(-1), 0) << js::dump(line);
     }
     EXPECT_EQ(names, (std::set<std::string>{"ceiling.pgbench_16", "ceiling.pgbench_16_prepared"}));
     const auto left = cli::run_child(

@@ -11,14 +11,14 @@ namespace ff::test {
 namespace {
 
 /// Figures by name; each is checked for its shape.
-std::map<std::string, json::Value> figures_of(const Ran& ran) {
+std::map<std::string, js::Value> figures_of(const Ran& ran) {
     EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
-    std::map<std::string, json::Value> figures;
-    for (const json::Value& line : ran.json_lines()) {
+    std::map<std::string, js::Value> figures;
+    for (const js::Value& line : ran.json_lines()) {
         const std::string name = member(line, "name");
-        const json::Object* object = line.if_object();
+        const js::Object* object = line.if_object();
         if (object == nullptr) {
-            ADD_FAILURE() << "not an object: " << json::dump(line);
+            ADD_FAILURE() << "not an object: " << js::dump(line);
             continue;
         }
         std::vector<std::string> keys;
@@ -28,10 +28,10 @@ std::map<std::string, json::Value> figures_of(const Ran& ran) {
         EXPECT_EQ(keys, (std::vector<std::string>{"name", "store", "value", "unit", "ceiling",
                                                   "ratio", "durability"}))
             << name;
-        EXPECT_GT(line.find("value")->as_double().value_or(-1), 0) << json::dump(line);
+        EXPECT_GT(line.find("value")->as_double().value_or(-1), 0) << js::dump(line);
         EXPECT_EQ(line.find("ceiling")->is_null(), line.find("ratio")->is_null()) << name;
         if (!line.find("ratio")->is_null()) {
-            EXPECT_GT(line.find("ratio")->as_double().value_or(-1), 0) << json::dump(line);
+            EXPECT_GT(line.find("ratio")->as_double().value_or(-1), 0) << js::dump(line);
         }
         EXPECT_FALSE(member(line, "durability").empty()) << name;
         EXPECT_TRUE(figures.emplace(name, line).second) << "twice: " << name;
@@ -39,7 +39,7 @@ std::map<std::string, json::Value> figures_of(const Ran& ran) {
     return figures;
 }
 
-void expect_names(const std::map<std::string, json::Value>& figures,
+void expect_names(const std::map<std::string, js::Value>& figures,
                   const std::vector<std::string>& names) {
     for (const std::string& name : names) {
         EXPECT_TRUE(figures.contains(name)) << name;

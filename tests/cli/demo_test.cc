@@ -33,9 +33,9 @@ TEST(Demo, PlaysItsStoryAndLeavesASoundStore) {
 
     const Ran stats = run_ff({"inspect", "--db", path, "stats", "-o", "json"});
     ASSERT_EQ(stats.code, 0) << stats.err;
-    const json::Value totals = stats.json();
+    const js::Value totals = stats.json();
     EXPECT_EQ(member(totals, "total"), "300");
-    const json::Value* states = totals.find("states");
+    const js::Value* states = totals.find("states");
     ASSERT_NE(states, nullptr);
     EXPECT_EQ(member(*states, "completed"), "298");
     EXPECT_EQ(member(*states, "failed"), "1");

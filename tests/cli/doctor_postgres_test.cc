@@ -77,13 +77,13 @@ class DoctorPostgres : public ::testing::Test {
         ASSERT_TRUE(done) << text << ": " << done.error().message();
     }
 
-    [[nodiscard]] json::Value report(int code) const {
+    [[nodiscard]] js::Value report(int code) const {
         const Ran ran = run_ff({"doctor", "--db", store_, "-o", "json"});
         EXPECT_EQ(ran.code, code) << ran.out << ran.err;
         return ran.json();
     }
-    static json::Value check_of(const json::Value& report, const std::string& name) {
-        for (const json::Value& entry : *report.find("checks")->if_array()) {
+    static js::Value check_of(const js::Value& report, const std::string& name) {
+        for (const js::Value& entry : *report.find("checks")->if_array()) {
             if (member(entry, "name") == name) {
                 return entry;
             }
@@ -91,16 +91,16 @@ class DoctorPostgres : public ::testing::Test {
         ADD_FAILURE() << "no check " << name;
         return {};
     }
-    static void expect_fault(const json::Value& report, const std::string& name,
+    static void expect_fault(const js::Value& report, const std::string& name,
                              std::string_view words) {
-        const json::Value check = check_of(report, name);
+        const js::Value check = check_of(report, name);
         EXPECT_EQ(member(check, "status"), "fail") << name;
         EXPECT_TRUE(contains(member(check, "findings"), words))
             << name << ": " << member(check, "findings") << "\nnot: " << words;
     }
-    static void expect_warning(const json::Value& report, const std::string& name,
+    static void expect_warning(const js::Value& report, const std::string& name,
                                std::string_view words) {
-        const json::Value check = check_of(report, name);
+        const js::Value check = check_of(report, name);
         EXPECT_EQ(member(check, "status"), "warn") << name;
         EXPECT_TRUE(contains(member(check, "detail"), words))
             << name << ": " << member(check, "detail") << "\nnot: " << words;
@@ -111,13 +111,13 @@ class DoctorPostgres : public ::testing::Test {
 };
 
 TEST_F(DoctorPostgres, FindsNothingWrongWithASoundStore) {
-    const json::Value sound = report(0);
+    const js::Value sound = report(0);
     EXPECT_EQ(member(sound, "ok"), "true");
-    const json::Array& checks = *sound.find("checks")->if_array();
+    const js::Array& checks = *sound.find("checks")->if_array();
     EXPECT_EQ(checks.size(), 18U);
-    for (const json::Value& check : checks) {
+    for (const js::Value& check : checks) {
         if (member(check, "name") != "upkeep") {  // other tests may have old transactions
-            EXPECT_EQ(member(check, "status"), "ok") << json::dump(check);
+            EXPECT_EQ(member(check, "status"), "ok") << js::dump(check);
         }
         EXPECT_FALSE(member(check, "detail").empty()) << member(check, "name");
     }
@@ -143,7 +143,7 @@ TEST_F(DoctorPostgres, FindsRowsThatDoNotAgree) {
         "INSERT INTO ff_attempt (eid, attempt_index, attempt_id) VALUES (4712, 0, '\\x00');"
         "UPDATE ff_attempt SET attempt_state = 99 WHERE eid = @0;"
         "DELETE FROM ff_exec_input WHERE eid = @12");
-    const json::Value found = report(1);
+    const js::Value found = report(1);
     EXPECT_EQ(member(found, "ok"), "false");
     expect_fault(found, "invariants", "public_state");
     expect_fault(found, "readable", "its row: lifecycle_phase: 77");
@@ -167,7 +167,7 @@ TEST_F(DoctorPostgres, FindsRowsThatDoNotAgree) {
 TEST_F(DoctorPostgres, FindsNumbersThatWereGivenOutBefore) {
     run("UPDATE ff_meta SET value = 2 WHERE name = 'event_high';"
         "INSERT INTO ff_route VALUES (70, 'email', 'shop', 'other', '')");
-    json::Value found = report(1);
+    js::Value found = report(1);
     expect_fault(found, "numbers", "the counter of events is at 2, and there is event ");
     expect_fault(found, "numbers", "ff_route_number is at 1, and there is route 70");
     run("DELETE FROM ff_meta");
@@ -183,7 +183,7 @@ TEST_F(DoctorPostgres, FindsASchemaThatIsNotOurs) {
         " DROP COLUMN result_encoding; DROP SEQUENCE ff_process_slot; UPDATE pg_index SET"
         " indisvalid = false WHERE indexrelid = to_regclass('ff_idempotency_by_expiry');"
         "UPDATE ff_schema_migration SET checksum = 'x' WHERE version = 2");
-    const json::Value found = report(1);
+    const js::Value found = report(1);
     expect_fault(found, "schema", "index ff_exec_core_by_route is missing");
     expect_fault(found, "schema", "table ff_attempt is not as it should be");
     expect_fault(found, "schema", "sequence ff_process_slot is missing");

@@ -56,10 +56,10 @@ class Doctor : public ::testing::Test {
     void expect_fault(const std::string& check, std::string_view words) {
         const Ran ran = run_ff({"doctor", "--db", path_, "-o", "json"});
         EXPECT_EQ(ran.code, 1) << ran.out << ran.err;
-        const json::Value report = ran.json();
+        const js::Value report = ran.json();
         EXPECT_EQ(member(report, "ok"), "false");
         bool found = false;
-        for (const json::Value& entry : *report.find("checks")->if_array()) {
+        for (const js::Value& entry : *report.find("checks")->if_array()) {
             if (member(entry, "name") == check) {
                 found = true;
                 EXPECT_EQ(member(entry, "status"), "fail") << ran.out;
@@ -80,11 +80,11 @@ class Doctor : public ::testing::Test {
 TEST_F(Doctor, FindsNothingWrongWithASoundStore) {
     const Ran ran = run_ff({"doctor", "--db", path_, "-o", "json"});
     EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
-    const json::Value report = ran.json();
+    const js::Value report = ran.json();
     EXPECT_EQ(member(report, "ok"), "true");
-    const json::Array& checks = *report.find("checks")->if_array();
+    const js::Array& checks = *report.find("checks")->if_array();
     EXPECT_EQ(checks.size(), 15U);
-    for (const json::Value& check : checks) {
+    for (const js::Value& check : checks) {
         EXPECT_NE(member(check, "status"), "fail") << member(check, "name");
         EXPECT_FALSE(member(check, "detail").empty()) << member(check, "name");
     }

@@ -29,14 +29,14 @@ class Inspect : public ::testing::Test {
         engine_ = *opened;
         waiting_ = create("email", "email.receipt", 5);
         completed_ = create("email", "email.receipt", 9);
-        const Task done = claim("email", 60'000);
+        const ClaimedTask done = claim("email", 60'000);
         Complete complete;
         complete.lease = done.handle;
         complete.result_payload = std::string("a\0b\n", 4);
         ASSERT_TRUE(engine_->run(complete).has_value());
         ASSERT_EQ(done.execution_id(), completed_);
         failed_ = create("reports", "report.export", 0);
-        const Task bad = claim("reports", 60'000);
+        const ClaimedTask bad = claim("reports", 60'000);
         Fail fail;
         fail.lease = bad.handle;
         fail.failure_reason = "no space\x1b[31m";
@@ -72,7 +72,7 @@ class Inspect : public ::testing::Test {
         return created ? created->execution_id : ExecutionId{};
     }
 
-    Task claim(const std::string& lane, DurationMs ttl_ms) {
+    ClaimedTask claim(const std::string& lane, DurationMs ttl_ms) {
         Claim op;
         op.lanes = {lane};
         op.worker_id = "w";
@@ -80,7 +80,7 @@ class Inspect : public ::testing::Test {
         op.lease_ttl_ms = ttl_ms;
         auto claimed = engine_->run(op);
         EXPECT_TRUE(claimed.has_value() && claimed->tasks.size() == 1);
-        return claimed && !claimed->tasks.empty() ? claimed->tasks[0] : Task{};
+        return claimed && !claimed->tasks.empty() ? claimed->tasks[0] : ClaimedTask{};
     }
 
     Ran inspect(std::vector<std::string> arguments) {
@@ -89,13 +89,13 @@ class Inspect : public ::testing::Test {
     }
 
     /// The items of a list in JSON.
-    json::Array items(std::vector<std::string> arguments) {
+    js::Array items(std::vector<std::string> arguments) {
         arguments.insert(arguments.end(), {"-o", "json"});
         const Ran ran = inspect(arguments);
         EXPECT_EQ(ran.code, 0) << ran.err;
-        const json::Value value = ran.json();
-        const json::Value* list = value.find("items");
-        return list != nullptr && list->if_array() != nullptr ? *list->if_array() : json::Array();
+        const js::Value value = ran.json();
+        const js::Value* list = value.find("items");
+        return list != nullptr && list->if_array() != nullptr ? *list->if_array() : js::Array();
     }
 
     Folder folder_;
@@ -159,7 +159,7 @@ TEST_P(InspectStores, ShowsOneExecution) {
     EXPECT_TRUE(contains(text.out, "permanent")) << text.out;
     EXPECT_TRUE(contains(text.out, "no space\\x1b[31m")) << text.out;
     EXPECT_TRUE(contains(text.out, "order.id=3")) << text.out;
-    const json::Value value = inspect({"get", failed_.to_string(), "-o", "json"}).json();
+    const js::Value value = inspect({"get", failed_.to_string(), "-o", "json"}).json();
     EXPECT_EQ(member(value, "public_state"), "failed");
     EXPECT_EQ(member(value, "failure_reason"), "no space\x1b[31m");
     EXPECT_EQ(member(value, "execution_kind"), "report.export");
@@ -171,7 +171,7 @@ TEST_P(InspectStores, SaysWhy) {
     const Ran text = inspect({"why", waiting_.to_string()});
     EXPECT_EQ(text.code, 0) << text.err;
     EXPECT_TRUE(contains(text.out, "waiting for a worker on lane email")) << text.out;
-    const json::Value value = inspect({"why", waiting_.to_string(), "-o", "json"}).json();
+    const js::Value value = inspect({"why", waiting_.to_string(), "-o", "json"}).json();
     EXPECT_EQ(member(value, "capable_workers"), "1");
     EXPECT_EQ(member(value, "ahead"), "0");
 }
@@ -180,7 +180,7 @@ TEST_P(InspectStores, SaysWhyAFailedOneFailed) {
     const Ran text = inspect({"why", failed_.to_string()});
     EXPECT_TRUE(contains(text.out, "no space\\x1b[31m")) << text.out;
     EXPECT_TRUE(contains(text.out, "permanent")) << text.out;
-    const json::Value value = inspect({"why", failed_.to_string(), "-o", "json"}).json();
+    const js::Value value = inspect({"why", failed_.to_string(), "-o", "json"}).json();
     EXPECT_EQ(member(value, "failure_reason"), "no space\x1b[31m");
     EXPECT_EQ(member(value, "failure_category"), "permanent");
 }
@@ -231,7 +231,7 @@ TEST_P(InspectStores, ShowsLanesWorkersLeasesAndStats) {
     const auto leases = items({"leases", "--all"});
     ASSERT_EQ(leases.size(), 1U);
     EXPECT_EQ(member(leases[0], "execution_id"), active_.to_string());
-    json::Array expired;
+    js::Array expired;
     for (int i = 0; i < 50 && expired.empty(); ++i) {
         expired = items({"leases"});
     }

@@ -28,19 +28,19 @@ std::string read_all(const std::string& path) {
 
 }  // namespace
 
-json::Value Ran::json() const {
-    auto value = json::parse(out);
+js::Value Ran::json() const {
+    auto value = js::parse(out);
     EXPECT_TRUE(value.has_value()) << (value ? "" : value.error().detail) << "\n" << out << err;
-    return value ? *value : json::Value();
+    return value ? *value : js::Value();
 }
 
-std::vector<json::Value> Ran::json_lines() const {
-    std::vector<json::Value> values;
+std::vector<js::Value> Ran::json_lines() const {
+    std::vector<js::Value> values;
     std::istringstream lines(out);
     for (std::string line; std::getline(lines, line);) {
-        auto value = json::parse(line);
+        auto value = js::parse(line);
         EXPECT_TRUE(value.has_value()) << (value ? "" : value.error().detail) << "\n" << line;
-        values.push_back(value ? *value : json::Value());
+        values.push_back(value ? *value : js::Value());
     }
     return values;
 }
@@ -115,13 +115,13 @@ void tamper(const std::string& path, const std::string& sql) {
     sqlite3_close(db);
 }
 
-std::string member(const json::Value& object, std::string_view name) {
-    const json::Value* value = object.find(name);
+std::string member(const js::Value& object, std::string_view name) {
+    const js::Value* value = object.find(name);
     if (value == nullptr) {
         return "";
     }
     const std::string* text = value->if_string();
-    return text != nullptr ? *text : json::dump(*value);
+    return text != nullptr ? *text : js::dump(*value);
 }
 
 }  // namespace ff::test

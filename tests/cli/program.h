@@ -8,7 +8,7 @@
 
 #include <ff/engine.h>
 
-#include "base/json.h"
+#include <ff/json.h>
 
 namespace ff::test {
 
@@ -19,9 +19,9 @@ struct Ran {
     std::string err;
 
     /// Standard output as one JSON document; null and a test failure when it is not.
-    [[nodiscard]] json::Value json() const;
+    [[nodiscard]] js::Value json() const;
     /// The same for output of one document a line.
-    [[nodiscard]] std::vector<json::Value> json_lines() const;
+    [[nodiscard]] std::vector<js::Value> json_lines() const;
 };
 
 /// Runs `ff` with these arguments; neither output is a terminal.
@@ -50,6 +50,6 @@ class Folder {
 void tamper(const std::string& path, const std::string& sql);
 
 /// The member of an object as text: strings as they are, anything else as JSON.
-std::string member(const json::Value& object, std::string_view name);
+std::string member(const js::Value& object, std::string_view name);
 
 }  // namespace ff::test

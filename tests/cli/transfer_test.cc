@@ -295,9 +295,9 @@ TEST_F(TransferCommands, ExportsBesideALiveEngine) {
 TEST_F(TransferCommands, SummariesAreForProgramsToo) {
     const Ran exported = run_ff({"export", "--db", path_, "--out", lines_, "-o", "json"});
     EXPECT_EQ(exported.code, 0) << exported.err;
-    const json::Value said = exported.json();
+    const js::Value said = exported.json();
     EXPECT_EQ(member(said, "executions"), "11");
-    const json::Value& rows = *said.find("rows");
+    const js::Value& rows = *said.find("rows");
     EXPECT_EQ(member(rows, "ff_idempotency"), "1");
     EXPECT_EQ(exported.err, "");
     const Ran imported = run_ff({"import", "--db", copy_, lines_, "-o", "json"});
@@ -310,7 +310,7 @@ TEST_F(TransferCommands, SummariesAreForProgramsToo) {
         lines += count.as_uint64().value_or(0);
     }
     EXPECT_EQ(streamed.json_lines().size(), lines);
-    const auto summary = json::parse(streamed.err);
+    const auto summary = js::parse(streamed.err);
     ASSERT_TRUE(summary) << streamed.err;
     EXPECT_EQ(member(*summary, "executions"), "11");
     EXPECT_EQ(run_ff({"export", "--db", path_}).err, "");

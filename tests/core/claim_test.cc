@@ -39,7 +39,7 @@ TEST(Claim, the_task_holds_all_a_worker_needs) {
     const auto answer = s.run(Scenario::claim_args("w1"));
     ASSERT_TRUE(answer);
     ASSERT_EQ(answer->tasks.size(), 1U);
-    const Task& task = answer->tasks[0];
+    const ClaimedTask& task = answer->tasks[0];
     EXPECT_EQ(task.execution_id(), id);
     EXPECT_EQ(task.ns, "tenant");
     EXPECT_EQ(task.execution_kind, "job");

@@ -20,7 +20,7 @@ struct FencedCall {
 };
 
 template <class T>
-std::string code_of(const Result<T>& result) {
+std::string code_of(const expected<T>& result) {
     return result ? "ok" : std::string(to_string(result.error().code));
 }
 

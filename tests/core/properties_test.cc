@@ -277,7 +277,7 @@ TEST(Property, from_any_state_every_execution_can_be_brought_to_an_end) {
             claim.max_tasks = 10;
             const auto claimed = world.run(claim);
             RC_ASSERT(claimed.has_value());
-            for (const Task& task : claimed->tasks) {
+            for (const ClaimedTask& task : claimed->tasks) {
                 RC_ASSERT(world.run(Complete{task.handle}).has_value());
             }
         }

@@ -39,8 +39,8 @@ struct Backend {
     std::string name;
     bool durable = false;  ///< opening the same folder again finds everything
     /// Opens an engine; anything it keeps goes into the folder. `clock` is to be used if possible.
-    std::function<Result<Rig>(const std::string& folder, EngineOptions options,
-                              std::shared_ptr<ManualClock> clock)>
+    std::function<expected<Rig>(const std::string& folder, EngineOptions options,
+                                std::shared_ptr<ManualClock> clock)>
         open;
 };
 
@@ -48,12 +48,12 @@ const std::vector<Backend>& engine_backends();
 std::string backend_name(const testing::TestParamInfo<Backend>& info);
 
 /// Runs a suite derived from Conformance on every backend.
-#define FF_ON_EVERY_ENGINE(Suite)                                                                \
+#define FF_ON_EVERY_ENGINE(Suite)                                                                  \
     INSTANTIATE_TEST_SUITE_P(Engines, Suite, testing::ValuesIn(engine_backends()), backend_name)
 
-#define FF_NEEDS_CLOCK()                                                                         \
-    if (!has_clock()) {                                                                          \
-        GTEST_SKIP() << "the clock of " << GetParam().name << " cannot be moved";                \
+#define FF_NEEDS_CLOCK()                                                                           \
+    if (!has_clock()) {                                                                            \
+        GTEST_SKIP() << "the clock of " << GetParam().name << " cannot be moved";                  \
     }
 
 // ---------------------------------------------------------------------------------- operations
@@ -87,7 +87,7 @@ std::string all_bytes();
 
 /// `code` of an error, `ok` of a success.
 template <class T>
-std::string code_of(const Result<T>& result) {
+std::string code_of(const expected<T>& result) {
     return result ? "ok" : std::string(to_string(result.error().code));
 }
 
@@ -103,11 +103,11 @@ class SentClaim {
     /// Has the answer come? Exact after Conformance::settle().
     [[nodiscard]] bool answered() const;
     /// Waits for the answer; fails the test when it does not come.
-    std::vector<Task> tasks();
-    Result<ClaimResult> get();
+    std::vector<ClaimedTask> tasks();
+    expected<ClaimResult> get();
 
   private:
-    std::future<Result<ClaimResult>> answer_;
+    std::future<expected<ClaimResult>> answer_;
 };
 
 /// Keeps what an engine warns of. Any thread.
@@ -174,11 +174,11 @@ class Conformance : public testing::TestWithParam<Backend> {
     /// Creates one; it must be new.
     ExecutionId create(CreateExecution op = job());
     /// Claims one; there must be one.
-    Task claim(const std::string& worker = "w1", const std::string& lane = "default");
-    Task claim(Claim op);
+    ClaimedTask claim(const std::string& worker = "w1", const std::string& lane = "default");
+    ClaimedTask claim(Claim op);
     /// Creates and claims.
-    Task start(CreateExecution op = job(), const std::string& worker = "w1");
-    std::vector<Task> claim_some(Claim op) { return ok(std::move(op)).tasks; }
+    ClaimedTask start(CreateExecution op = job(), const std::string& worker = "w1");
+    std::vector<ClaimedTask> claim_some(Claim op) { return ok(std::move(op)).tasks; }
     [[nodiscard]] bool has_work(const std::string& worker = "probe",
                                 const std::string& lane = "default");
     /// The ids in the order in which one worker gets them, until there is nothing left.
@@ -197,7 +197,7 @@ class Conformance : public testing::TestWithParam<Backend> {
 
   private:
     template <class T>
-    static std::string detail_of(const Result<T>& result) {
+    static std::string detail_of(const expected<T>& result) {
         return result ? "" : result.error().detail;
     }
     void open();

@@ -19,7 +19,7 @@ constexpr const char* retry_twice =
 // -------------------------------------------------------------------------------------- fences
 
 TEST_P(AttemptConformance, EveryComponentOfTheFenceCounts) {
-    const Task task = start();
+    const ClaimedTask task = start();
     const LeaseRef good(task.handle);
     const LeaseRef fences[] = {
         with(good, [](auto& lease) { lease.lease_id = LeaseId{new_uuid()}; }),
@@ -41,7 +41,7 @@ TEST_P(AttemptConformance, EveryComponentOfTheFenceCounts) {
 }
 
 TEST_P(AttemptConformance, AFenceIsWholeOrAbsent) {
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     LeaseRef partial(id);
     partial.lease_epoch = 1;
@@ -73,7 +73,7 @@ TEST_P(AttemptConformance, AnOperatorBindsTheCurrentLease) {
 }
 
 TEST_P(AttemptConformance, AHandleOfAnotherBackendIsRefused) {
-    const Task task = start();
+    const ClaimedTask task = start();
     Handle foreign = task.handle;
     foreign.backend = BackendTag::reserved;
     EXPECT_EQ(refused(Renew{foreign, 1'000}), "handle_from_other_backend");
@@ -102,7 +102,8 @@ TEST_P(AttemptConformance, WhatDoesNotExistIsNotFound) {
 
 TEST_P(AttemptConformance, RenewingExtendsTheLeaseAndNothingElse) {
     FF_NEEDS_CLOCK();
-    const Task task = start(job_with_policy(R"({"timeout_policy":{"attempt_timeout_ms":90000}})"));
+    const ClaimedTask task =
+        start(job_with_policy(R"({"timeout_policy":{"attempt_timeout_ms":90000}})"));
     const ExecutionId id = task.execution_id();
     const auto before = snapshot(id);
     after(20'000);
@@ -125,7 +126,7 @@ TEST_P(AttemptConformance, RenewingExtendsTheLeaseAndNothingElse) {
 
 TEST_P(AttemptConformance, AShorterRenewalShortensTheLease) {
     FF_NEEDS_CLOCK();
-    const Task task = start();
+    const ClaimedTask task = start();
     EXPECT_EQ(ok(Renew{task.handle, 1'000}).expires_at_ms, now() + 1'000);
     after(1'000);
     EXPECT_EQ(snapshot(task.execution_id()).info.state.ownership,
@@ -134,7 +135,7 @@ TEST_P(AttemptConformance, AShorterRenewalShortensTheLease) {
 
 TEST_P(AttemptConformance, ProgressKeepsWhatIsNotGiven) {
     FF_NEEDS_CLOCK();
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     ok(Progress{task.handle, 10, "first"});
     after(5);
@@ -159,7 +160,7 @@ TEST_P(AttemptConformance, ALateCallMarksTheLeaseExpiredButProgressDoesNot) {
     EngineOptions options;
     options.background = false;  // nobody but the call itself looks at the time
     open_with(options);
-    const Task task = start();
+    const ClaimedTask task = start();
     clock().advance(30'000);
     EXPECT_EQ(refused(Progress{task.handle, 1, {}}), "lease_expired");
     EXPECT_EQ(snapshot(task.execution_id()).info.state.ownership, OwnershipState::leased);
@@ -175,7 +176,7 @@ TEST_P(AttemptConformance, ALateCallMarksTheLeaseExpiredButProgressDoesNot) {
 // ------------------------------------------------------------------------------------- complete
 
 TEST_P(AttemptConformance, CompletingEndsItWithItsResult) {
-    const Task task = start(with(job(), [](auto& op) { op.tags = {{"a", "b"}}; }));
+    const ClaimedTask task = start(with(job(), [](auto& op) { op.tags = {{"a", "b"}}; }));
     const ExecutionId id = task.execution_id();
     const StateResult result = ok(Complete{task.handle, all_bytes(), "raw", holder});
     EXPECT_EQ(result.execution_id, id);
@@ -197,25 +198,25 @@ TEST_P(AttemptConformance, CompletingEndsItWithItsResult) {
 }
 
 TEST_P(AttemptConformance, AnEmptyResultIsNotNoResult) {
-    const Task with_empty = start();
+    const ClaimedTask with_empty = start();
     ok(Complete{with_empty.handle, "", {}, holder});
     const auto empty = ok(GetExecutionResult{with_empty.execution_id()});
     ASSERT_TRUE(empty);
     EXPECT_EQ(empty->payload, "");
     EXPECT_FALSE(empty->encoding);
-    const Task without = start();
+    const ClaimedTask without = start();
     EXPECT_FALSE(ok(GetExecutionResult{without.execution_id()})) << "unfinished";
     ok(Complete{without.handle, {}, {}, holder});
     EXPECT_FALSE(ok(GetExecutionResult{without.execution_id()}));
     EXPECT_FALSE(ok(GetExecutionResult{missing_}));
-    const Task large = start();
+    const ClaimedTask large = start();
     const std::string megabyte(1U << 20, '\xff');
     ok(Complete{large.handle, megabyte, {}, holder});
     EXPECT_EQ(ok(GetExecutionResult{large.execution_id()})->payload, megabyte);
 }
 
 TEST_P(AttemptConformance, ARepeatedCompleteSucceedsAndKeepsTheFirstResult) {
-    const Task task = start();
+    const ClaimedTask task = start();
     ok(Complete{task.handle, "first", {}, holder});
     const std::string before = dump();
     EXPECT_EQ(ok(Complete{task.handle, "second", {}, holder}).public_state, PublicState::completed);
@@ -236,7 +237,7 @@ TEST_P(AttemptConformance, ARepeatedCompleteSucceedsAndKeepsTheFirstResult) {
 // ----------------------------------------------------------------------------------------- fail
 
 TEST_P(AttemptConformance, WithoutARetryPolicyAFailureIsFinal) {
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     EXPECT_FALSE(ok(Fail{task.handle, "broke", "transient", holder}).retry_scheduled);
     EXPECT_EQ(state(id), "terminal unowned not_applicable none failed attempt_terminal");
@@ -254,7 +255,7 @@ TEST_P(AttemptConformance, WithoutARetryPolicyAFailureIsFinal) {
 
 TEST_P(AttemptConformance, ARetryWaitsForItsBackoffAndIsANewAttempt) {
     FF_NEEDS_CLOCK();
-    const Task task = start(job_with_policy(retry_twice));
+    const ClaimedTask task = start(job_with_policy(retry_twice));
     const ExecutionId id = task.execution_id();
     const FailResult failed = ok(Fail{task.handle, "broke", "transient", holder});
     EXPECT_TRUE(failed.retry_scheduled);
@@ -281,7 +282,7 @@ TEST_P(AttemptConformance, ARetryWaitsForItsBackoffAndIsANewAttempt) {
     EXPECT_EQ(state(id),
               "runnable unowned eligible_now waiting_for_worker none pending_retry_attempt");
     EXPECT_EQ(ok(Fail{task.handle, "broke", "transient", holder}), failed);
-    const Task retry = claim("w2");
+    const ClaimedTask retry = claim("w2");
     EXPECT_EQ(retry.attempt_type, AttemptType::retry);
     EXPECT_EQ(retry.handle.attempt_index, 1U);
     EXPECT_EQ(retry.handle.lease_epoch, 2U);
@@ -309,7 +310,7 @@ TEST_P(AttemptConformance, RetriesEndWithTheirNumber) {
 
 TEST_P(AttemptConformance, CategoriesDecideWhetherARetryIsWorthIt) {
     const auto retried = [&](const std::string& policy, const std::string& category) {
-        const Task task = start(job_with_policy(policy));
+        const ClaimedTask task = start(job_with_policy(policy));
         return ok(Fail{task.handle, "r", category, holder}).retry_scheduled;
     };
     EXPECT_FALSE(retried(retry_twice, "permanent"));
@@ -342,7 +343,7 @@ TEST_P(AttemptConformance, JitterStaysWithinHalfOfTheDelay) {
         R"("max_delay_ms":8000,"jitter":true}}})";
     FF_NEEDS_CLOCK();
     for (int i = 0; i < 20; ++i) {
-        const Task task = start(job_with_policy(policy));
+        const ClaimedTask task = start(job_with_policy(policy));
         const DurationMs delay = ok(Fail{task.handle, "r", "x", holder}).delay_until - now();
         EXPECT_GE(delay, 4'000);
         EXPECT_LE(delay, 8'000);
@@ -351,7 +352,7 @@ TEST_P(AttemptConformance, JitterStaysWithinHalfOfTheDelay) {
 
 TEST_P(AttemptConformance, ABackoffOfNothingIsRetriedAtTheNextOpportunity) {
     FF_NEEDS_CLOCK();
-    const Task task =
+    const ClaimedTask task =
         start(job_with_policy(R"({"retry_policy":{"backoff":{"type":"fixed","delay_ms":0}}})"));
     EXPECT_EQ(ok(Fail{task.handle, "r", "x", holder}).delay_until, now());
     settle();
@@ -359,7 +360,7 @@ TEST_P(AttemptConformance, ABackoffOfNothingIsRetriedAtTheNextOpportunity) {
 }
 
 TEST_P(AttemptConformance, AFailureReasonIsCutToSizeNotRefused) {
-    const Task task = start();
+    const ClaimedTask task = start();
     ok(Fail{task.handle, std::string(4'095, 'x') + "é", "c", holder});
     EXPECT_EQ(snapshot(task.execution_id()).failure_reason, std::string(4'095, 'x'));
 }
@@ -371,7 +372,7 @@ TEST_P(AttemptConformance, AFallbackTierIsAnAttemptOfItsOwnKind) {
         R"("timeout_policy":{"attempt_timeout_ms":9000},)"
         R"("fallback_policy":{"tiers":[{"provider":"a","model":"m"},)"
         R"({"provider":"b","model":"n","timeout_ms":2000}]}})"));
-    Task task = claim();
+    ClaimedTask task = claim();
     EXPECT_EQ(task.attempt_type, AttemptType::initial);
     EXPECT_EQ(task.attempt_deadline_at, now() + 9'000);
     EXPECT_NE(task.policy_snapshot->find("\"fallback_index\":0"), std::string::npos);
@@ -398,7 +399,7 @@ TEST_P(AttemptConformance, AnOperatorCancelsInAnyPhase) {
     EXPECT_EQ(snapshot(waiting).cancellation_reason, "no need");
     EXPECT_EQ(snapshot(waiting).cancelled_by, "operator_override");
     EXPECT_EQ(history(waiting), std::vector<std::string>{"completed=cancelled"});
-    const Task active = start();
+    const ClaimedTask active = start();
     ok(CancelExecution{LeaseRef(active.execution_id()), "stop", "operator_override"});
     EXPECT_EQ(state(active.execution_id()),
               "terminal unowned not_applicable none cancelled attempt_terminal");
@@ -407,7 +408,7 @@ TEST_P(AttemptConformance, AnOperatorCancelsInAnyPhase) {
     EXPECT_EQ(history(active.execution_id()),
               (std::vector<std::string>{"acquired", "released:cancelled=cancelled"}));
     EXPECT_EQ(refused(Renew{active.handle, 1'000}), "execution_not_active");
-    const Task paused = start();
+    const ClaimedTask paused = start();
     ok(Release{paused.handle});
     ok(CancelExecution{LeaseRef(paused.execution_id()), "stop", "operator_override"});
     EXPECT_EQ(attempt(paused.execution_id(), 0).state, AttemptLifecycle::ended_cancelled);
@@ -421,7 +422,7 @@ TEST_P(AttemptConformance, CancellingAgainKeepsTheFirstReason) {
     const std::string before = dump();
     ok(CancelExecution{LeaseRef(id), "second", "someone"});
     EXPECT_EQ(dump(), before);
-    const Task done = start();
+    const ClaimedTask done = start();
     ok(Complete{done.handle, {}, {}, holder});
     EXPECT_EQ(refused(CancelExecution{LeaseRef(done.execution_id()), "x", "operator_override"}),
               "execution_not_active");
@@ -432,7 +433,7 @@ TEST_P(AttemptConformance, CancellingAgainKeepsTheFirstReason) {
 }
 
 TEST_P(AttemptConformance, OthersNeedTheFenceOfAnActiveExecution) {
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     EXPECT_EQ(refused(CancelExecution{LeaseRef(id), "r", "flow_cascade"}), "invalid_input");
     EXPECT_EQ(refused(CancelExecution{wrong(task.handle), "r", "someone"}), "stale_lease");
@@ -450,7 +451,7 @@ TEST_P(AttemptConformance, OthersNeedTheFenceOfAnActiveExecution) {
 
 TEST_P(AttemptConformance, ADelayedAttemptIsResumedLater) {
     FF_NEEDS_CLOCK();
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     EXPECT_EQ(ok(Delay{task.handle, now() + 2'000, holder}).public_state, PublicState::delayed);
     EXPECT_EQ(state(id),
@@ -465,7 +466,7 @@ TEST_P(AttemptConformance, ADelayedAttemptIsResumedLater) {
     after(1'999);
     EXPECT_FALSE(has_work());
     after(1);
-    const Task resumed = claim("w2");
+    const ClaimedTask resumed = claim("w2");
     EXPECT_EQ(resumed.handle.kind, HandleKind::resumed);
     EXPECT_EQ(resumed.handle.attempt_id, task.handle.attempt_id);
     EXPECT_EQ(resumed.handle.attempt_index, 0U);
@@ -480,7 +481,7 @@ TEST_P(AttemptConformance, ADelayedAttemptIsResumedLater) {
 
 TEST_P(AttemptConformance, ADelayIntoThePastIsPromotedAtOnce) {
     FF_NEEDS_CLOCK();
-    const Task task = start();
+    const ClaimedTask task = start();
     EXPECT_EQ(ok(Delay{task.handle, now() - 5, holder}).public_state, PublicState::delayed);
     settle();
     EXPECT_EQ(claim("w2").handle.kind, HandleKind::resumed);
@@ -488,7 +489,7 @@ TEST_P(AttemptConformance, ADelayIntoThePastIsPromotedAtOnce) {
 }
 
 TEST_P(AttemptConformance, WithoutChildrenWaitingForThemEndsAtOnce) {
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     EXPECT_EQ(ok(WaitChildren{task.handle, holder}).public_state, PublicState::waiting);
     EXPECT_EQ(state(id),
@@ -498,13 +499,13 @@ TEST_P(AttemptConformance, WithoutChildrenWaitingForThemEndsAtOnce) {
 }
 
 TEST_P(AttemptConformance, AReleasedAttemptGoesToTheNextWorker) {
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     EXPECT_EQ(ok(Release{task.handle}).public_state, PublicState::waiting);
     EXPECT_EQ(attempt(id, 0).state, AttemptLifecycle::suspended);
     EXPECT_EQ(attempt(id, 0).suspension_id, "worker_release");
     EXPECT_EQ(refused(Release{task.handle}), "execution_not_active");
-    const Task resumed = claim("w2");
+    const ClaimedTask resumed = claim("w2");
     EXPECT_EQ(resumed.handle.kind, HandleKind::resumed);
     EXPECT_EQ(resumed.handle.lease_epoch, 2U);
     const auto s = snapshot(id);

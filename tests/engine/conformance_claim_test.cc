@@ -21,7 +21,7 @@ TEST_P(ClaimConformance, AFirstClaimGivesEpochOneAndAttemptZero) {
         op.priority = 12;
         op.policy = R"({"timeout_policy":{"attempt_timeout_ms":7000}})";
     }));
-    const Task task = claim(with(claim_by("w1"), [](auto& op) { op.lease_ttl_ms = 9'000; }));
+    const ClaimedTask task = claim(with(claim_by("w1"), [](auto& op) { op.lease_ttl_ms = 9'000; }));
     EXPECT_EQ(task.execution_id(), id);
     EXPECT_EQ(task.handle.kind, HandleKind::fresh);
     EXPECT_EQ(task.handle.lease_epoch, 1U);
@@ -134,12 +134,12 @@ TEST_P(ClaimConformance, WorkGivenBackGoesToItsOldPlace) {
     }
     // As many as are read ahead, and one more: wherever the reading stops, nothing is lost.
     for (std::size_t taken = 1; taken <= 20; ++taken) {
-        std::vector<Task> tasks;
+        std::vector<ClaimedTask> tasks;
         for (std::size_t i = 0; i < taken; ++i) {
             tasks.push_back(claim());
             EXPECT_EQ(tasks.back().execution_id(), ids[i]);
         }
-        for (const Task& task : tasks) {
+        for (const ClaimedTask& task : tasks) {
             ok(Release{task.handle});
         }
     }
@@ -213,7 +213,7 @@ TEST_P(ClaimConformance, SeveralLanesAreAllServed) {
     std::map<std::string, int> first_six;
     std::set<ExecutionId> seen;
     for (int i = 0; i < 21; ++i) {
-        const Task task = claim(claim_lanes);
+        const ClaimedTask task = claim(claim_lanes);
         seen.insert(task.execution_id());
         if (i < 6) {
             first_six[task.handle.lane_id] += 1;
@@ -303,7 +303,7 @@ TEST_P(ClaimConformance, ManyWorkersNeverGetTheSameLease) {
                     return;
                 }
                 const std::lock_guard lock(mutex);
-                for (const Task& task : result->tasks) {
+                for (const ClaimedTask& task : result->tasks) {
                     taken.emplace_back(task.execution_id(), task.handle.lease_epoch);
                 }
             }

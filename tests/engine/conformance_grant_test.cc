@@ -77,7 +77,7 @@ TEST_P(GrantConformance, GrantsRespectCapabilitiesAndNamespaces) {
 TEST_P(GrantConformance, AGrantBecomesALeaseOnce) {
     const ExecutionId id = create();
     const Grant granted = grant();
-    const Task task = ok(with(use(id), [&](auto& op) {
+    const ClaimedTask task = ok(with(use(id), [&](auto& op) {
         op.grant_key = granted.grant_key;
         op.lease_ttl_ms = 20'000;
         op.attempt_id = AttemptId{new_uuid()};
@@ -146,9 +146,9 @@ TEST_P(GrantConformance, ARepeatedCallWithItsOwnLeaseIdGetsTheSameLease) {
     const ExecutionId id = create();
     grant();
     const auto op = with(use(id), [](auto& args) { args.lease_id = LeaseId{new_uuid()}; });
-    const Task first = ok(op);
+    const ClaimedTask first = ok(op);
     EXPECT_EQ(first.handle.lease_id, *op.lease_id);
-    const Task again = ok(op);
+    const ClaimedTask again = ok(op);
     EXPECT_EQ(again.handle, first.handle);
     EXPECT_EQ(again.lease_expires_at, first.lease_expires_at);
     EXPECT_EQ(snapshot(id).lease_epoch, 1U);
@@ -157,14 +157,14 @@ TEST_P(GrantConformance, ARepeatedCallWithItsOwnLeaseIdGetsTheSameLease) {
 }
 
 TEST_P(GrantConformance, AnInterruptedAttemptNeedsTheOtherCall) {
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     ok(Release{task.handle});
     const Grant granted = grant("w2");
     EXPECT_EQ(granted.kind, GrantKind::resume);
     EXPECT_EQ(granted.attempt_index, 0U);
     EXPECT_EQ(refused(use(id, "w2")), "use_claim_resumed_execution");
-    const Task resumed = ok(use_resume(id, "w2"));
+    const ClaimedTask resumed = ok(use_resume(id, "w2"));
     EXPECT_EQ(resumed.handle.kind, HandleKind::resumed);
     EXPECT_EQ(resumed.handle.lease_epoch, 2U);
     EXPECT_EQ(resumed.handle.attempt_index, 0U);
@@ -191,7 +191,7 @@ TEST_P(GrantConformance, AFreshAttemptIsNotResumed) {
 
 TEST_P(GrantConformance, ADelayedExecutionCannotBeResumedEarly) {
     FF_NEEDS_CLOCK();
-    const Task task = start();
+    const ClaimedTask task = start();
     ok(Delay{task.handle, now() + 1'000, Source::lease_holder});
     EXPECT_EQ(refused(use_resume(task.execution_id())), "execution_not_leaseable");
     EXPECT_EQ(refused(issue(task.execution_id())), "execution_not_eligible");
@@ -202,7 +202,7 @@ TEST_P(GrantConformance, ADelayedExecutionCannotBeResumedEarly) {
 
 TEST_P(GrantConformance, AGrantByNameChecksInOrder) {
     EXPECT_EQ(refused(issue(missing_)), "execution_not_found");
-    const Task task = start();
+    const ClaimedTask task = start();
     EXPECT_EQ(refused(issue(task.execution_id())), "execution_not_eligible");
     const ExecutionId id = create(job_requiring({"cuda", "gpu"}));
     EXPECT_EQ(refused(with(issue(id), [](auto& op) { op.lane_id = "other"; })),
@@ -273,15 +273,14 @@ TEST_P(GrantConformance, AnOperatorTakesANamedExecution) {
     EXPECT_EQ(resumed.lease_epoch, 2U);
     EXPECT_EQ(resumed.attempt_index, 0U);
     EXPECT_EQ(history(id),
-              (std::vector<std::string>{"acquired:issue_grant_and_claim",
-                                        "released:worker_release",
+              (std::vector<std::string>{"acquired:issue_grant_and_claim", "released:worker_release",
                                         "acquired:issue_grant_and_claim_resumed"}));
     EXPECT_EQ(refused(Complete{resumed.handle, "r", {}, Source::lease_holder}), "ok");
 }
 
 TEST_P(GrantConformance, AnOperatorIsRefusedInOrder) {
     EXPECT_EQ(refused(IssueGrantAndClaim{missing_, "default", 1'000}), "execution_not_found");
-    const Task task = start();
+    const ClaimedTask task = start();
     EXPECT_EQ(refused(IssueGrantAndClaim{task.execution_id(), "default", 1'000}),
               "execution_not_eligible");
     const ExecutionId id = create();

@@ -35,7 +35,7 @@ FF_ON_EVERY_ENGINE(LeaseConformance);
 
 TEST_P(LeaseConformance, ALeaseExpiresAtItsVeryMillisecond) {
     FF_NEEDS_CLOCK();
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     after(29'999);
     EXPECT_EQ(snapshot(id).info.state.ownership, OwnershipState::leased);
@@ -66,19 +66,19 @@ TEST_P(LeaseConformance, MarkingSaysWhyItDidNot) {
     EXPECT_EQ(ok(MarkLeaseExpiredIfDue{missing_}).outcome, "execution_not_found");
     const ExecutionId id = create();
     EXPECT_EQ(ok(MarkLeaseExpiredIfDue{id}).outcome, "not_active");
-    const Task task = claim();
+    const ClaimedTask task = claim();
     clock().advance(30'000);
     EXPECT_EQ(snapshot(id).info.state.ownership, OwnershipState::leased);
     EXPECT_EQ(ok(MarkLeaseExpiredIfDue{id}).outcome, "marked");
     EXPECT_EQ(state(id), lost);
-    const Task other = start(job("other"));
+    const ClaimedTask other = start(job("other"));
     ok(RevokeLease{other.execution_id(), {}, {}, "r"});
     EXPECT_EQ(ok(MarkLeaseExpiredIfDue{other.execution_id()}).outcome, "already_revoked");
 }
 
 TEST_P(LeaseConformance, ARenewedLeaseOutlivesItsFirstTimer) {
     FF_NEEDS_CLOCK();
-    const Task task = start();
+    const ClaimedTask task = start();
     for (int i = 0; i < 10; ++i) {
         after(20'000);
         EXPECT_EQ(refused(Renew{task.handle, 30'000}), "ok");
@@ -93,10 +93,10 @@ TEST_P(LeaseConformance, ARenewedLeaseOutlivesItsFirstTimer) {
 
 TEST_P(LeaseConformance, TheNextClaimTakesALostLeaseOver) {
     FF_NEEDS_CLOCK();
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     after(30'000);
-    const Task taken = claim("w2");
+    const ClaimedTask taken = claim("w2");
     EXPECT_EQ(taken.execution_id(), id);
     EXPECT_EQ(taken.handle.kind, HandleKind::reclaimed);
     EXPECT_EQ(taken.attempt_type, AttemptType::reclaim);
@@ -121,8 +121,8 @@ TEST_P(LeaseConformance, TakingOverWaitsForTheGrace) {
     EngineOptions options;
     options.reclaim_grace_ms = 2'000;
     open_with(options);
-    const Task task = start();
-    const Task revoked = start(job("r"));
+    const ClaimedTask task = start();
+    const ClaimedTask revoked = start(job("r"));
     ok(RevokeLease{revoked.execution_id(), {}, {}, "x"});
     EXPECT_FALSE(has_work("w2", "r"));
     after(2'000);
@@ -150,7 +150,7 @@ TEST_P(LeaseConformance, ALostLeaseKeepsItsPlaceAndItsRequirements) {
 
 TEST_P(LeaseConformance, AGrantForALostLeaseIsOfItsOwnKind) {
     FF_NEEDS_CLOCK();
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     after(30'000);
     const Grant granted = grant("w2");
@@ -167,7 +167,7 @@ TEST_P(LeaseConformance, AGrantForALostLeaseIsOfItsOwnKind) {
 // --------------------------------------------------------------------------------------- revoke
 
 TEST_P(LeaseConformance, RevokingTakesTheLeaseAtOnce) {
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     const RevokeResult result = ok(RevokeLease{id, task.handle.lease_id, "w1-a", "misbehaves"});
     EXPECT_TRUE(result.revoked);
@@ -183,7 +183,7 @@ TEST_P(LeaseConformance, RevokingTakesTheLeaseAtOnce) {
     const RevokeResult again = ok(RevokeLease{id, {}, {}, "x"});
     EXPECT_FALSE(again.revoked);
     EXPECT_EQ(again.reason, "already_revoked");
-    const Task taken = claim("w2");
+    const ClaimedTask taken = claim("w2");
     EXPECT_EQ(taken.handle.lease_epoch, 2U);
     EXPECT_EQ(attempt(id, 0).failure_reason, "lease_revoked");
 }
@@ -192,14 +192,14 @@ TEST_P(LeaseConformance, RevokingSaysWhyItDidNot) {
     EXPECT_EQ(refused(RevokeLease{missing_, {}, {}, "x"}), "execution_not_found");
     const ExecutionId id = create();
     EXPECT_EQ(ok(RevokeLease{id, {}, {}, "x"}).reason, "no_active_lease");
-    const Task task = claim();
+    const ClaimedTask task = claim();
     EXPECT_EQ(ok(RevokeLease{id, {}, "someone-else", "x"}).reason, "different_worker_instance_id");
     EXPECT_EQ(refused(RevokeLease{id, LeaseId{new_uuid()}, {}, "x"}), "stale_lease");
     EXPECT_EQ(refused(Renew{task.handle, 30'000}), "ok");
     EXPECT_TRUE(ok(RevokeLease{id, {}, "", ""}).revoked);
     EXPECT_EQ(snapshot(id).info.blocking_detail, "lease revoked: operator_revoke");
     if (has_clock()) {
-        const Task late = start(job("late"));
+        const ClaimedTask late = start(job("late"));
         after(30'000);
         EXPECT_EQ(ok(RevokeLease{late.execution_id(), {}, {}, "x"}).reason, "already_expired");
     }
@@ -208,7 +208,7 @@ TEST_P(LeaseConformance, RevokingSaysWhyItDidNot) {
 // -------------------------------------------------------------------------------- reclaim by name
 
 TEST_P(LeaseConformance, ANamedReclaimCarriesTheCallersIds) {
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     ok(RevokeLease{id, {}, {}, "x"});
     const auto granted = ok(with(ask(id), [](auto& op) { op.capability_hash = "h"; }));
@@ -230,8 +230,8 @@ TEST_P(LeaseConformance, ANamedReclaimCarriesTheCallersIds) {
     EXPECT_EQ(result.task->input_payload, "input");
     EXPECT_EQ(snapshot(id).lease_reclaim_count, 1U);
     EXPECT_EQ(ok(reclaim(id)).status, Reclaimed::grant_not_found) << "a grant works once";
-    EXPECT_EQ(history(id), (std::vector<std::string>{"acquired", "revoked:x",
-                                                     "reclaimed:lease_revoked"}));
+    EXPECT_EQ(history(id),
+              (std::vector<std::string>{"acquired", "revoked:x", "reclaimed:lease_revoked"}));
 }
 
 TEST_P(LeaseConformance, OnlyALostLeaseIsReclaimable) {
@@ -242,7 +242,7 @@ TEST_P(LeaseConformance, OnlyALostLeaseIsReclaimable) {
     EXPECT_EQ(waiting.status, Asked::not_reclaimable);
     EXPECT_NE(waiting.detail.find("runnable"), std::string::npos) << waiting.detail;
     EXPECT_EQ(ok(reclaim(id)).status, Reclaimed::grant_not_found);
-    const Task task = claim();
+    const ClaimedTask task = claim();
     const auto leased = ok(ask(id));
     EXPECT_EQ(leased.status, Asked::not_reclaimable);
     EXPECT_NE(leased.detail.find("leased"), std::string::npos) << leased.detail;
@@ -254,7 +254,7 @@ TEST_P(LeaseConformance, AskingMarksALeaseWhoseTimeIsOver) {
     EngineOptions options;
     options.background = false;
     open_with(options);
-    const Task task = start();
+    const ClaimedTask task = start();
     clock().advance(30'000);
     EXPECT_EQ(ok(ask(task.execution_id())).status, Asked::granted);
     EXPECT_EQ(state(task.execution_id()), lost);
@@ -273,7 +273,7 @@ TEST_P(LeaseConformance, AReclaimNeedsTheCapabilities) {
 
 TEST_P(LeaseConformance, AnExpiredReclaimGrantIsAsGoodAsNone) {
     FF_NEEDS_CLOCK();
-    const Task task = start();
+    const ClaimedTask task = start();
     ok(RevokeLease{task.execution_id(), {}, {}, "x"});
     ok(ask(task.execution_id()));
     after(5'000);
@@ -282,7 +282,7 @@ TEST_P(LeaseConformance, AnExpiredReclaimGrantIsAsGoodAsNone) {
 }
 
 TEST_P(LeaseConformance, AReclaimNeverRevivesWhatHasEnded) {
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     ok(RevokeLease{id, {}, {}, "x"});
     ok(ask(id));
@@ -331,12 +331,11 @@ TEST_P(LeaseConformance, TheCapHoldsForTakeoversToo) {
 }
 
 TEST_P(LeaseConformance, WithoutAPolicyTheCallersCapCounts) {
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     ok(RevokeLease{id, {}, {}, "x"});
     ok(ask(id));
-    const ReclaimResult result =
-        ok(with(reclaim(id), [](auto& op) { op.max_reclaim_count = 0; }));
+    const ReclaimResult result = ok(with(reclaim(id), [](auto& op) { op.max_reclaim_count = 0; }));
     EXPECT_EQ(result.status, Reclaimed::reclaim_cap_exceeded);
     EXPECT_EQ(result.reclaim_count, 0U);
     EXPECT_EQ(public_of(id), PublicState::failed);
@@ -346,7 +345,8 @@ TEST_P(LeaseConformance, WithoutAPolicyTheCallersCapCounts) {
 
 TEST_P(LeaseConformance, AnAttemptThatRunsTooLongExpires) {
     FF_NEEDS_CLOCK();
-    const Task task = start(job_with_policy(R"({"timeout_policy":{"attempt_timeout_ms":5000}})"));
+    const ClaimedTask task =
+        start(job_with_policy(R"({"timeout_policy":{"attempt_timeout_ms":5000}})"));
     const ExecutionId id = task.execution_id();
     after(4'999);
     EXPECT_EQ(refused(Renew{task.handle, 60'000}), "ok") << "renewing does not help";
@@ -377,12 +377,13 @@ TEST_P(LeaseConformance, ATimeoutIsRetriedWhileRetriesAreLeft) {
 
 TEST_P(LeaseConformance, APauseNeitherLosesNorRefreshesTheTimeout) {
     FF_NEEDS_CLOCK();
-    const Task task = start(job_with_policy(R"({"timeout_policy":{"attempt_timeout_ms":5000}})"));
+    const ClaimedTask task =
+        start(job_with_policy(R"({"timeout_policy":{"attempt_timeout_ms":5000}})"));
     after(2'000);
     ok(Release{task.handle});
     after(60'000);
     EXPECT_EQ(public_of(task.execution_id()), PublicState::waiting);
-    const Task resumed = claim("w2");
+    const ClaimedTask resumed = claim("w2");
     EXPECT_EQ(resumed.attempt_deadline_at, now() + 3'000);
     after(3'000);
     EXPECT_EQ(public_of(task.execution_id()), PublicState::expired);
@@ -390,7 +391,8 @@ TEST_P(LeaseConformance, APauseNeitherLosesNorRefreshesTheTimeout) {
 
 TEST_P(LeaseConformance, ATakeoverGetsAFullTimeout) {
     FF_NEEDS_CLOCK();
-    const Task task = start(job_with_policy(R"({"timeout_policy":{"attempt_timeout_ms":5000}})"));
+    const ClaimedTask task =
+        start(job_with_policy(R"({"timeout_policy":{"attempt_timeout_ms":5000}})"));
     after(4'000);
     ok(RevokeLease{task.execution_id(), {}, {}, "x"});
     EXPECT_EQ(claim("w2").attempt_deadline_at, now() + 5'000);
@@ -417,18 +419,18 @@ TEST_P(LeaseConformance, TheDeadlineEndsEveryPhase) {
     std::vector<ExecutionId> ids;
     ids.push_back(create(due("waiting")));
     ids.push_back(start(due("active")).execution_id());
-    const Task paused = start(due("paused"));
+    const ClaimedTask paused = start(due("paused"));
     ok(Release{paused.handle});
     ids.push_back(paused.execution_id());
-    const Task failed = start(due("failed"));
+    const ClaimedTask failed = start(due("failed"));
     ok(Fail{failed.handle, "r", "x", holder});
     ids.push_back(failed.execution_id());
-    const Task delayed = start(due("delayed"));
+    const ClaimedTask delayed = start(due("delayed"));
     ok(Delay{delayed.handle, t0 + 60'000, holder});
     ids.push_back(delayed.execution_id());
     ids.push_back(create(due("blocked")));
     ok(BlockExecution{ids.back(), "paused_by_operator", {}});
-    const Task lost_lease = start(due("lost"));
+    const ClaimedTask lost_lease = start(due("lost"));
     ok(RevokeLease{lost_lease.execution_id(), {}, {}, "x"});
     ids.push_back(lost_lease.execution_id());
     ids.push_back(create(due("granted")));
@@ -453,8 +455,8 @@ TEST_P(LeaseConformance, TheDeadlineEndsEveryPhase) {
 TEST_P(LeaseConformance, ADeadlineInThePolicyIsADurationOrATime) {
     FF_NEEDS_CLOCK();
     const auto deadline_of = [&](const std::string& value) {
-        return snapshot(create(job_with_policy(
-                            R"({"timeout_policy":{"execution_deadline_ms":)" + value + "}}")))
+        return snapshot(create(job_with_policy(R"({"timeout_policy":{"execution_deadline_ms":)" +
+                                               value + "}}")))
             .execution_deadline_at;
     };
     EXPECT_EQ(deadline_of("5000"), now() + 5'000);

@@ -32,7 +32,7 @@ class ListConformance : public Conformance {
     }
     std::vector<ExecutionId> in_state(PublicState state) {
         SearchExecutions op;
-        op.state = state;
+        op.states = {state};
         return search(op);
     }
 };
@@ -133,7 +133,7 @@ TEST_P(ListConformance, EveryPublicStateIsFound) {
         note(PublicState::delayed,
              create(with(job("d"), [](auto& op) { op.delay_until = t0 * 2; })));
         note(PublicState::active, start(job("a")).execution_id());
-        const Task lost = start(job("l" + std::to_string(i)));
+        const ClaimedTask lost = start(job("l" + std::to_string(i)));
         ok(RevokeLease{lost.execution_id(), {}, {}, "x"});
         note(PublicState::active, lost.execution_id());
         for (const char* reason : {"waiting_for_budget", "waiting_for_quota"}) {
@@ -147,10 +147,10 @@ TEST_P(ListConformance, EveryPublicStateIsFound) {
             ok(BlockExecution{id, reason, {}});
             note(PublicState::waiting, id);
         }
-        const Task done = start(job("c"));
+        const ClaimedTask done = start(job("c"));
         ok(Complete{done.handle, {}, {}, holder});
         note(PublicState::completed, done.execution_id());
-        const Task failed = start(job("f"));
+        const ClaimedTask failed = start(job("f"));
         ok(Fail{failed.handle, "r", "x", holder});
         note(PublicState::failed, failed.execution_id());
         const ExecutionId cancelled = create(job("x"));
@@ -164,7 +164,7 @@ TEST_P(ListConformance, EveryPublicStateIsFound) {
     for (std::size_t i = 0; i < enum_count<PublicState>; ++i) {
         const auto wanted = static_cast<PublicState>(i);
         SearchExecutions op;
-        op.state = wanted;
+        op.states = {wanted};
         for (const std::uint32_t limit : {1U, 2U, 50U}) {
             const auto found = search(op, limit);
             EXPECT_EQ(std::set(found.begin(), found.end()), expected[wanted])
@@ -175,9 +175,9 @@ TEST_P(ListConformance, EveryPublicStateIsFound) {
 }
 
 TEST_P(ListConformance, InterruptedWorkIsFoundAsResumable) {
-    const Task released = start(job("a"));
+    const ClaimedTask released = start(job("a"));
     ok(Release{released.handle});
-    const Task delayed = start(job("b"));
+    const ClaimedTask delayed = start(job("b"));
     ok(Delay{delayed.handle, t0 * 2, holder});
     start(job("c"));
     create(job("d"));
@@ -232,16 +232,16 @@ TEST_P(ListConformance, FiltersCombine) {
                 op.kind = "k1";
             }
             if ((mask & 8U) != 0) {
-                op.tag = {"team", "red"};
+                op.tags = {{"team", "red"}};
             }
             if ((mask & 16U) != 0) {
-                op.state = state;
+                op.states = {state};
             }
             for (const Made& made : all) {
                 if ((!op.lane_id || made.lane == *op.lane_id) && (!op.ns || made.ns == *op.ns) &&
                     (!op.kind || made.kind == *op.kind) &&
-                    (!op.tag || made.tag == op.tag->second) &&
-                    (!op.state || made.state == *op.state)) {
+                    (op.tags.empty() || made.tag == op.tags.at("team")) &&
+                    (op.states.empty() || made.state == op.states[0])) {
                     expected.insert(expected.begin(), made.id);
                 }
             }
@@ -250,8 +250,8 @@ TEST_P(ListConformance, FiltersCombine) {
     }
     for (auto& change : std::vector<std::function<void(SearchExecutions&)>>{
              [](auto& op) { op.lane_id = "nowhere"; }, [](auto& op) { op.ns = "nobody"; },
-             [](auto& op) { op.kind = "nothing"; }, [](auto& op) { op.tag = {"team", "green"}; },
-             [](auto& op) { op.tag = {"red", "team"}; }}) {
+             [](auto& op) { op.kind = "nothing"; }, [](auto& op) { op.tags = {{"team", "green"}}; },
+             [](auto& op) { op.tags = {{"red", "team"}}; }}) {
         EXPECT_TRUE(search(with(SearchExecutions{}, change)).empty());
     }
 }
@@ -260,7 +260,7 @@ TEST_P(ListConformance, TagsAreFoundAsTheyAreNow) {
     const ExecutionId id = create(with(job(), [](auto& op) { op.tags = {{"app.a", "1"}}; }));
     const auto tagged = [&](const std::string& key, const std::string& value) {
         SearchExecutions op;
-        op.tag = {key, value};
+        op.tags = {{key, value}};
         return !search(op).empty();
     };
     EXPECT_TRUE(tagged("app.a", "1"));
@@ -292,7 +292,7 @@ TEST_P(ListConformance, ASparseFilterEndsAndLosesNothing) {
         ok(Complete{LeaseRef(id), {}, {}, Source::operator_override});
     }
     SearchExecutions op;
-    op.state = PublicState::completed;  // not kept in a list of its own: found by walking
+    op.states = {PublicState::completed};  // not kept in a list of its own: found by walking
     const auto found = search(op, 10);
     EXPECT_EQ(std::set(found.begin(), found.end()), wanted);
 }
@@ -345,14 +345,13 @@ TEST_P(ListConformance, ExpiredLeasesAreListedExactly) {
     options.background = false;  // so that marked and unmarked ones stand side by side
     open_with(options);
     std::vector<std::pair<TimestampMs, std::string>> expected;
-    std::map<std::string, Task> tasks;
+    std::map<std::string, ClaimedTask> tasks;
     for (int i = 0; i < 12; ++i) {
         // Three leases to a millisecond.
         const DurationMs ttl = 1'000 + i / 3;
-        const ExecutionId id = create(with(job(), [&](auto& op) {
-            op.ns = i % 2 == 0 ? "even" : "odd";
-        }));
-        Task task = claim(with(claim_by("w1"), [&](auto& op) { op.lease_ttl_ms = ttl; }));
+        const ExecutionId id =
+            create(with(job(), [&](auto& op) { op.ns = i % 2 == 0 ? "even" : "odd"; }));
+        ClaimedTask task = claim(with(claim_by("w1"), [&](auto& op) { op.lease_ttl_ms = ttl; }));
         expected.emplace_back(now() + ttl, id.to_string());
         tasks.emplace(id.to_string(), std::move(task));
     }
@@ -372,7 +371,7 @@ TEST_P(ListConformance, ExpiredLeasesAreListedExactly) {
             EXPECT_EQ(page.next_cursor.has_value(), page.leases.size() == limit);
             for (const ExpiredLease& lease : page.leases) {
                 seen.emplace_back(lease.expires_at_ms, lease.execution_id.to_string());
-                const Task& task = tasks.at(lease.execution_id.to_string());
+                const ClaimedTask& task = tasks.at(lease.execution_id.to_string());
                 EXPECT_EQ(lease.lease_id, task.handle.lease_id);
                 EXPECT_EQ(lease.lease_epoch, 1U);
                 EXPECT_EQ(lease.worker_instance_id, "w1-a");
@@ -402,12 +401,12 @@ TEST_P(ListConformance, OnlyLeasesThatRanOutAreListed) {
     ListExpiredLeases op;
     op.as_of = std::numeric_limits<TimestampMs>::max() - 1;
     create(job("waiting"));
-    const Task done = start(job("done"));
+    const ClaimedTask done = start(job("done"));
     ok(Complete{done.handle, {}, {}, holder});
-    const Task revoked = start(job("revoked"));
+    const ClaimedTask revoked = start(job("revoked"));
     ok(RevokeLease{revoked.execution_id(), {}, {}, "x"});
     EXPECT_TRUE(ok(op).leases.empty());
-    const Task renewed = start(job("renewed"));
+    const ClaimedTask renewed = start(job("renewed"));
     ok(Renew{renewed.handle, 60'000});
     op.as_of = now() + 59'999;
     EXPECT_TRUE(ok(op).leases.empty());

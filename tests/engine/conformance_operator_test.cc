@@ -8,7 +8,7 @@ class OperatorConformance : public Conformance {
   protected:
     static constexpr Source holder = Source::lease_holder;
     ExecutionId completed(CreateExecution op = job(), const std::string& result = "result") {
-        const Task task = start(std::move(op));
+        const ClaimedTask task = start(std::move(op));
         ok(Complete{task.handle, result, {}, holder});
         return task.execution_id();
     }
@@ -46,7 +46,7 @@ TEST_P(OperatorConformance, PriorityIsClampedAndOnlyForWhatWaits) {
     ok(BlockExecution{id, "paused_by_operator", {}});
     EXPECT_EQ(refused(ChangePriority{id, 1}), "execution_not_eligible");
     ok(UnblockExecution{id, {}});
-    const Task task = claim();
+    const ClaimedTask task = claim();
     EXPECT_EQ(refused(ChangePriority{id, 1}), "execution_not_eligible");
     ok(Complete{task.handle, {}, {}, holder});
     EXPECT_EQ(refused(ChangePriority{id, 1}), "execution_not_eligible");
@@ -69,7 +69,7 @@ TEST_P(OperatorConformance, AReplayRunsAgainAsANewAttempt) {
     EXPECT_EQ(s.info.created_at, before.info.created_at);
     EXPECT_EQ(s.lease_epoch, 1U);
     EXPECT_FALSE(ok(GetExecutionResult{id})) << "the old result is not served meanwhile";
-    const Task again = claim("w2");
+    const ClaimedTask again = claim("w2");
     EXPECT_EQ(again.attempt_type, AttemptType::replay);
     EXPECT_EQ(again.handle.attempt_index, 1U);
     EXPECT_EQ(again.handle.lease_epoch, 2U);
@@ -77,10 +77,9 @@ TEST_P(OperatorConformance, AReplayRunsAgainAsANewAttempt) {
     EXPECT_EQ(attempt(id, 1).previous_attempt_index, 0U);
     ok(Complete{again.handle, "second", {}, holder});
     EXPECT_EQ(ok(GetExecutionResult{id})->payload, "second");
-    EXPECT_EQ(history(id),
-              (std::vector<std::string>{"acquired", "released:completed=success",
-                                        "replay_initiated:normal", "acquired",
-                                        "released:completed=success"}));
+    EXPECT_EQ(history(id), (std::vector<std::string>{"acquired", "released:completed=success",
+                                                     "replay_initiated:normal", "acquired",
+                                                     "released:completed=success"}));
 }
 
 TEST_P(OperatorConformance, AReplayedSuccessWithoutAResultHasNone) {
@@ -148,7 +147,7 @@ TEST_P(OperatorConformance, TagsAreSetReplacedAndRemoved) {
     EXPECT_EQ(ok(RemoveExecutionTag{id, "app.b"}).count, 0U);
     EXPECT_EQ(snapshot(id).tags, (Tags{{"app.a", "z"}, {"plain", "1"}}));
     // Tags may be written in any phase, and a claim hands out the newest.
-    const Task task = claim();
+    const ClaimedTask task = claim();
     EXPECT_EQ(task.tags.at("app.a"), "z");
     ok(Complete{task.handle, {}, {}, holder});
     EXPECT_EQ(ok(SetExecutionTags{id, {{"app.late", "1"}}}).count, 1U);
@@ -190,12 +189,11 @@ TEST_P(OperatorConformance, EachReasonBlocksInItsWay) {
     for (const auto& row : table) {
         const ExecutionId id = create(job_requiring({"gpu"}));
         EXPECT_TRUE(ok(BlockExecution{id, row.reason, "because"}).blocked);
-        EXPECT_EQ(state(id), std::string("runnable unowned ") + row.eligibility + " " +
-                                 row.reason + " none pending_first_attempt");
+        EXPECT_EQ(state(id), std::string("runnable unowned ") + row.eligibility + " " + row.reason +
+                                 " none pending_first_attempt");
         EXPECT_EQ(public_of(id), row.shown);
         EXPECT_EQ(snapshot(id).info.blocking_detail, "because");
-        EXPECT_EQ(refused(UnblockExecution{id, "waiting_for_children"}),
-                  "execution_not_eligible");
+        EXPECT_EQ(refused(UnblockExecution{id, "waiting_for_children"}), "execution_not_eligible");
         ok(UnblockExecution{id, row.reason});
         EXPECT_EQ(state(id),
                   "runnable unowned eligible_now waiting_for_worker none pending_first_attempt");
@@ -226,7 +224,7 @@ TEST_P(OperatorConformance, BlockingIsRefusedWhereItMakesNoSense) {
     EXPECT_FALSE(again.blocked);
     EXPECT_FALSE(again.message.empty());
     ok(UnblockExecution{id, {}});
-    const Task task = claim();
+    const ClaimedTask task = claim();
     EXPECT_EQ(refused(BlockExecution{id, "paused_by_operator", {}}), "execution_not_eligible");
     ok(Complete{task.handle, {}, {}, holder});
     const Error ended = error(BlockExecution{id, "paused_by_operator", {}});
@@ -235,7 +233,7 @@ TEST_P(OperatorConformance, BlockingIsRefusedWhereItMakesNoSense) {
 }
 
 TEST_P(OperatorConformance, ABlockKeepsTheAttemptState) {
-    const Task task = start();
+    const ClaimedTask task = start();
     ok(Release{task.handle});
     ok(BlockExecution{task.execution_id(), "waiting_for_quota", {}});
     EXPECT_EQ(state(task.execution_id()),
@@ -321,16 +319,15 @@ TEST_P(OperatorConformance, AFinishedExecutionIsForgottenAfterItsTime) {
     EXPECT_FALSE(ok(GetExecutionResult{id}));
     EXPECT_EQ(refused(ReplayExecution{id}), "execution_not_found");
     SearchExecutions tagged;
-    tagged.tag = {"team", "red"};
+    tagged.tags = {{"team", "red"}};
     EXPECT_TRUE(ok(tagged).items.empty());
     EXPECT_EQ(ok(ListExecutions{0, {}, 10}).executions, std::vector<ExecutionId>{waiting});
     EXPECT_EQ(public_of(waiting), PublicState::waiting) << "only what has ended goes";
     // Its key is free again, and so is its id.
     EXPECT_TRUE(ok(with(job(), [&](auto& op) {
-                       op.idempotency_key = "k";
-                       op.execution_id = id;
-                   }))
-                    .created);
+                    op.idempotency_key = "k";
+                    op.execution_id = id;
+                })).created);
 }
 
 TEST_P(OperatorConformance, ThePolicySaysHowLongItIsKept) {
@@ -359,7 +356,7 @@ TEST_P(OperatorConformance, ATakenIdOfAForgottenExecutionStartsAnew) {
     ok(Complete{claim().handle, "old", {}, holder});
     after(86'400'000);
     create(op);
-    const Task task = claim();
+    const ClaimedTask task = claim();
     EXPECT_EQ(task.handle.lease_epoch, 1U);
     EXPECT_EQ(task.attempt_type, AttemptType::initial);
     EXPECT_EQ(attempts(*op.execution_id).size(), 1U);

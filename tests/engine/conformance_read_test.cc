@@ -46,12 +46,11 @@ TEST_P(ReadConformance, InfoStateAndSnapshotAgreeInEveryState) {
         EXPECT_EQ(info.started_at, s.info.started_at);
         EXPECT_EQ(info.completed_at, s.info.completed_at);
         EXPECT_EQ(info.completed_at.has_value(), is_terminal(info.state));
-        EXPECT_EQ(s.current_lease.has_value(),
-                  info.state.ownership == OwnershipState::leased);
+        EXPECT_EQ(s.current_lease.has_value(), info.state.ownership == OwnershipState::leased);
     };
     const ExecutionId id = create();
     agree(id, PublicState::waiting);
-    Task task = claim();
+    ClaimedTask task = claim();
     agree(id, PublicState::active);
     ok(Release{task.handle});
     agree(id, PublicState::waiting);
@@ -79,7 +78,7 @@ TEST_P(ReadConformance, InfoStateAndSnapshotAgreeInEveryState) {
 
 TEST_P(ReadConformance, TheFirstStartIsKept) {
     FF_NEEDS_CLOCK();
-    const Task task = start();
+    const ClaimedTask task = start();
     const TimestampMs started = now();
     after(1'000);
     ok(Complete{task.handle, {}, {}, holder});
@@ -100,7 +99,7 @@ TEST_P(ReadConformance, CountersTellTheCurrentAndTheNextAttempt) {
     EXPECT_EQ(counters(id), std::pair(0U, 1U));
     ok(RevokeLease{id, {}, {}, "x"});
     EXPECT_EQ(counters(id), std::pair(0U, 1U));
-    const Task taken = claim();
+    const ClaimedTask taken = claim();
     EXPECT_EQ(counters(id), std::pair(1U, 2U));
     ok(Release{taken.handle});
     claim();
@@ -114,11 +113,11 @@ TEST_P(ReadConformance, AttemptsAreListedInOrderWithTheRunningOneLast) {
     const TimestampMs began = now();
     ok(Fail{claim("w1").handle, "broke", "x", holder});
     after(100);
-    const Task second = claim("w2");
+    const ClaimedTask second = claim("w2");
     after(50);
     ok(Release{second.handle});
     after(50);
-    const Task third = claim("w3");
+    const ClaimedTask third = claim("w3");
     const auto rows = attempts(id);
     ASSERT_EQ(rows.size(), 2U);
     EXPECT_EQ(rows[0].attempt_index, 0U);
@@ -140,22 +139,22 @@ TEST_P(ReadConformance, AttemptsAreListedInOrderWithTheRunningOneLast) {
 
 TEST_P(ReadConformance, HistoryTellsTheLifeOfEveryLease) {
     FF_NEEDS_CLOCK();
-    const Task first = start();
+    const ClaimedTask first = start();
     const ExecutionId id = first.execution_id();
     ok(Renew{first.handle, 20'000});
     after(20'000);
-    const Task second = claim("w2");
+    const ClaimedTask second = claim("w2");
     ok(RevokeLease{id, {}, {}, "enough"});
-    const Task third = claim("w3");
+    const ClaimedTask third = claim("w3");
     ok(Release{third.handle});
-    const Task fourth = claim("w4");
+    const ClaimedTask fourth = claim("w4");
     ok(Fail{fourth.handle, "r", "permanent", holder});
     ok(ReplayExecution{id});
-    EXPECT_EQ(history(id), (std::vector<std::string>{
-                               "acquired", "expired", "reclaimed:lease_expired_reclaimable",
-                               "revoked:enough", "reclaimed:lease_revoked",
-                               "released:worker_release", "acquired:claim_resumed",
-                               "released:failed_terminal=failed", "replay_initiated:normal"}))
+    EXPECT_EQ(history(id),
+              (std::vector<std::string>{
+                  "acquired", "expired", "reclaimed:lease_expired_reclaimable", "revoked:enough",
+                  "reclaimed:lease_revoked", "released:worker_release", "acquired:claim_resumed",
+                  "released:failed_terminal=failed", "replay_initiated:normal"}))
         << "renewals are not kept here";
     const auto entries = ok(ReadLeaseHistory{id});
     EXPECT_EQ(entries[0].lease_id, first.handle.lease_id);
@@ -187,7 +186,7 @@ TEST_P(ReadConformance, ARereadAfterTheAnswerSeesTheWrite) {
     for (int i = 0; i < 30; ++i) {
         const ExecutionId id = create();
         EXPECT_EQ(public_of(id), PublicState::waiting);
-        const Task task = claim();
+        const ClaimedTask task = claim();
         EXPECT_EQ(public_of(id), PublicState::active);
         ok(Complete{task.handle, std::to_string(i), {}, holder});
         EXPECT_EQ(ok(GetExecutionResult{id})->payload, std::to_string(i));
@@ -221,15 +220,13 @@ TEST_P(ReadConformance, WhyReadyWorkWaits) {
 
 TEST_P(ReadConformance, WhyNobodyCanRunIt) {
     const ExecutionId id = create(job_requiring({"cuda", "gpu", "tpu"}));
-    EXPECT_EQ(why(id).required_capabilities,
-              (std::vector<std::string>{"cuda", "gpu", "tpu"}));
+    EXPECT_EQ(why(id).required_capabilities, (std::vector<std::string>{"cuda", "gpu", "tpu"}));
     EXPECT_EQ(why(id).missing_capabilities, (std::vector<std::string>{"cuda", "gpu", "tpu"}));
     ok(registration("one", {"gpu"}));
     ok(registration("two", {"cuda", "gpu"}));
     ok(registration("stranger", {"cuda", "gpu", "tpu"}, "default", "other"));
     const Explanation closest = why(id);
-    EXPECT_EQ(closest.missing_capabilities, std::vector<std::string>{"tpu"})
-        << "of the best match";
+    EXPECT_EQ(closest.missing_capabilities, std::vector<std::string>{"tpu"}) << "of the best match";
     EXPECT_EQ(closest.capable_workers, 0U);
     EXPECT_TRUE(has(closest.summary, "tpu")) << closest.summary;
     EXPECT_EQ(closest.blocking_reason, BlockingReason::waiting_for_worker)
@@ -255,8 +252,8 @@ TEST_P(ReadConformance, WhyItIsDelayedBlockedGrantedOrOver) {
     EXPECT_EQ(why(delayed).blocking_reason, BlockingReason::waiting_for_delay);
     EXPECT_EQ(why(delayed).until, now() + 500);
     EXPECT_FALSE(why(delayed).ahead);
-    const Task failing = start(job_with_policy(
-        R"({"retry_policy":{"backoff":{"type":"fixed","delay_ms":900}}})", "f"));
+    const ClaimedTask failing = start(
+        job_with_policy(R"({"retry_policy":{"backoff":{"type":"fixed","delay_ms":900}}})", "f"));
     ok(Fail{failing.handle, "disk on fire", "x", holder});
     EXPECT_EQ(why(failing.execution_id()).blocking_reason,
               BlockingReason::waiting_for_retry_backoff);
@@ -270,7 +267,7 @@ TEST_P(ReadConformance, WhyItIsDelayedBlockedGrantedOrOver) {
     grant("w1", "g");
     EXPECT_EQ(why(granted).until, now() + 5'000);
     EXPECT_TRUE(has(why(granted).summary, "grant"));
-    const Task running = start(job("r"));
+    const ClaimedTask running = start(job("r"));
     EXPECT_TRUE(has(why(running.execution_id()).summary, "w1-a"));
     EXPECT_EQ(why(running.execution_id()).public_state, PublicState::active);
     ok(RevokeLease{running.execution_id(), {}, {}, "slow"});

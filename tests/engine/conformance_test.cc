@@ -22,9 +22,8 @@ namespace {
 Backend embedded(std::string name, bool durable,
                  std::function<std::string(const std::string& folder)> location) {
     return {std::move(name), durable,
-            [location = std::move(location)](
-                const std::string& folder, EngineOptions options,
-                std::shared_ptr<ManualClock> clock) -> Result<Rig> {
+            [location = std::move(location)](const std::string& folder, EngineOptions options,
+                                             std::shared_ptr<ManualClock> clock) -> expected<Rig> {
                 options.clock = clock;
                 FF_TRY(auto engine, Engine::open(location(folder), options));
                 return Rig{std::move(engine), std::move(clock)};
@@ -71,8 +70,8 @@ CreateExecution job_requiring(const std::vector<std::string>& tokens, const std:
     for (const std::string& token : tokens) {
         list += (list.empty() ? "\"" : ",\"") + token + "\"";
     }
-    return job_with_policy(
-        R"({"routing_requirements":{"required_capabilities":[)" + list + "]}}", lane);
+    return job_with_policy(R"({"routing_requirements":{"required_capabilities":[)" + list + "]}}",
+                           lane);
 }
 
 CreateExecution job_with_priority(std::int32_t priority, const std::string& lane) {
@@ -128,9 +127,9 @@ std::string words(const StateVector& state) {
 // --------------------------------------------------------------------------------- the fixture
 
 SentClaim::SentClaim(Engine& engine, Claim op) {
-    auto promise = std::make_shared<std::promise<Result<ClaimResult>>>();
+    auto promise = std::make_shared<std::promise<expected<ClaimResult>>>();
     answer_ = promise->get_future();
-    engine.async(std::move(op), [promise](Result<ClaimResult> result) {
+    engine.async(std::move(op), [promise](expected<ClaimResult> result) {
         promise->set_value(std::move(result));
     });
 }
@@ -139,7 +138,7 @@ bool SentClaim::answered() const {
     return answer_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-Result<ClaimResult> SentClaim::get() {
+expected<ClaimResult> SentClaim::get() {
     // Only a claim that is never answered waits this long.
     if (answer_.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
         ADD_FAILURE() << "the claim was not answered";
@@ -148,10 +147,10 @@ Result<ClaimResult> SentClaim::get() {
     return answer_.get();
 }
 
-std::vector<Task> SentClaim::tasks() {
+std::vector<ClaimedTask> SentClaim::tasks() {
     auto result = get();
     EXPECT_TRUE(result) << code_of(result);
-    return result ? std::move(result->tasks) : std::vector<Task>{};
+    return result ? std::move(result->tasks) : std::vector<ClaimedTask>{};
 }
 
 void Conformance::SetUp() { open_with({}); }
@@ -190,20 +189,20 @@ ExecutionId Conformance::create(CreateExecution op) {
     return result.execution_id;
 }
 
-Task Conformance::claim(const std::string& worker, const std::string& lane) {
+ClaimedTask Conformance::claim(const std::string& worker, const std::string& lane) {
     return claim(claim_by(worker, lane));
 }
 
-Task Conformance::claim(Claim op) {
+ClaimedTask Conformance::claim(Claim op) {
     auto tasks = claim_some(std::move(op));
     EXPECT_EQ(tasks.size(), 1U);
-    return tasks.empty() ? Task{} : std::move(tasks[0]);
+    return tasks.empty() ? ClaimedTask{} : std::move(tasks[0]);
 }
 
-Task Conformance::start(CreateExecution op, const std::string& worker) {
+ClaimedTask Conformance::start(CreateExecution op, const std::string& worker) {
     const std::string lane = op.lane_id;
     const ExecutionId id = create(std::move(op));
-    Task task = claim(worker, lane);
+    ClaimedTask task = claim(worker, lane);
     EXPECT_EQ(task.execution_id(), id);
     return task;
 }
@@ -219,7 +218,7 @@ std::vector<ExecutionId> Conformance::drain(const Claim& op) {
         if (tasks.empty()) {
             return out;
         }
-        for (const Task& task : tasks) {
+        for (const ClaimedTask& task : tasks) {
             out.push_back(task.execution_id());
         }
     }
@@ -287,10 +286,9 @@ class Dump {
         ListExpiredLeases leases;
         leases.as_of = std::numeric_limits<TimestampMs>::max() - 1;
         for (const ExpiredLease& lease : read(leases).leases) {
-            out_ << "lease " << lease.execution_id.to_string() << ' '
-                 << lease.lease_id.to_string() << ' ' << lease.lease_epoch << ' '
-                 << lease.worker_instance_id << ' ' << lease.expires_at_ms << ' '
-                 << lease.attempt_index << '\n';
+            out_ << "lease " << lease.execution_id.to_string() << ' ' << lease.lease_id.to_string()
+                 << ' ' << lease.lease_epoch << ' ' << lease.worker_instance_id << ' '
+                 << lease.expires_at_ms << ' ' << lease.attempt_index << '\n';
         }
         return out_.str();
     }
@@ -459,7 +457,7 @@ class EngineConformance : public Conformance {
     /// One execution in each state that needs no flow: what a rejected operation must not touch.
     void fill();
     std::vector<ExecutionId> ids_;
-    Task running_;
+    ClaimedTask running_;
 };
 
 FF_ON_EVERY_ENGINE(EngineConformance);
@@ -470,7 +468,7 @@ constexpr const char* retry_once =
 void EngineConformance::fill() {
     const auto keep = [this](const ExecutionId& id) { ids_.push_back(id); };
     ok(registration("pool-1", {"gpu"}));
-    Task task = start(with(job("done"), [](auto& op) {
+    ClaimedTask task = start(with(job("done"), [](auto& op) {
         op.tags = {{"team", "red"}};
         op.idempotency_key = "k1";
     }));
@@ -507,20 +505,20 @@ TEST_P(EngineConformance, ItSaysWhatItIs) {
     ASSERT_EQ(capabilities.supports.size(), 34U);
     EXPECT_EQ(capabilities.supports.front().first, "cancel_execution");
     EXPECT_EQ(capabilities.supports.back().first, "read_budget_usage_and_limits");
-    for (const char* flag : {"cancel_execution", "change_priority", "replay_execution",
-                             "revoke_lease", "read_execution_state", "read_execution_info",
-                             "get_execution_result", "claim_for_worker", "issue_reclaim_grant",
-                             "register_worker", "heartbeat_worker", "mark_worker_dead",
-                             "list_expired_leases", "list_workers"}) {
-        EXPECT_TRUE(std::ranges::find(capabilities.supports, std::pair<std::string, bool>(
-                                                                 flag, true)) !=
-                    capabilities.supports.end())
+    for (const char* flag :
+         {"cancel_execution", "change_priority", "replay_execution", "revoke_lease",
+          "read_execution_state", "read_execution_info", "get_execution_result", "claim_for_worker",
+          "issue_reclaim_grant", "register_worker", "heartbeat_worker", "mark_worker_dead",
+          "list_expired_leases", "list_workers"}) {
+        EXPECT_TRUE(
+            std::ranges::find(capabilities.supports, std::pair<std::string, bool>(flag, true)) !=
+            capabilities.supports.end())
             << flag;
     }
 }
 
 TEST_P(EngineConformance, TwoCommandsOnOneExecutionInOneCallSeeEachOther) {
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId id = task.execution_id();
     std::vector<Request> requests;
     requests.emplace_back(Complete{task.handle, "done", {}, Source::lease_holder});
@@ -579,9 +577,9 @@ TEST_P(EngineConformance, ACreateAndEverythingAfterItMayComeInOneCall) {
     for (const Response& response : responses) {
         codes.push_back(code_of(response));
     }
-    EXPECT_EQ(codes, (std::vector<std::string>{"ok", "invalid_claim_grant", "ok",
-                                               "execution_not_active", "ok", "ok", "ok", "ok",
-                                               "ok", "ok"}));
+    EXPECT_EQ(codes,
+              (std::vector<std::string>{"ok", "invalid_claim_grant", "ok", "execution_not_active",
+                                        "ok", "ok", "ok", "ok", "ok", "ok"}));
     EXPECT_EQ(std::get<ReclaimResult>(*responses[2]).status,
               ReclaimResult::Status::grant_not_found);
     EXPECT_FALSE(std::get<CreateResult>(*responses[9]).created);
@@ -611,31 +609,29 @@ TEST_P(EngineConformance, AnswersOfManyComeInTheOrderOfTheQuestions) {
 
 TEST_P(EngineConformance, ACallbackIsCalledOnceForReadsAndWrites) {
     const ExecutionId id = create();
-    std::promise<Result<PublicState>> read;
+    std::promise<expected<PublicState>> read;
     engine().async(ReadExecutionState{id},
-                   [&](Result<PublicState> result) { read.set_value(std::move(result)); });
+                   [&](expected<PublicState> result) { read.set_value(std::move(result)); });
     const auto state = read.get_future().get();
     ASSERT_TRUE(state);
     EXPECT_EQ(*state, PublicState::waiting);
-    std::promise<Result<StateResult>> write;
+    std::promise<expected<StateResult>> write;
     engine().async(ChangePriority{id, 7},
-                   [&](Result<StateResult> result) { write.set_value(std::move(result)); });
+                   [&](expected<StateResult> result) { write.set_value(std::move(result)); });
     EXPECT_TRUE(write.get_future().get());
-    std::promise<Result<StateResult>> wrong;
+    std::promise<expected<StateResult>> wrong;
     engine().async(ChangePriority{ExecutionId{0, new_uuid()}, 7},
-                   [&](Result<StateResult> result) { wrong.set_value(std::move(result)); });
+                   [&](expected<StateResult> result) { wrong.set_value(std::move(result)); });
     EXPECT_EQ(code_of(wrong.get_future().get()), "execution_not_found");
 }
 
 TEST_P(EngineConformance, ARejectedOperationChangesNothing) {
     fill();
     const std::string before = dump();
-    const LeaseRef nobody = with(LeaseRef(running_.handle), [](auto& lease) {
-        lease.lease_id = LeaseId{new_uuid()};
-    });
-    const LeaseRef partial = with(LeaseRef(running_.handle), [](auto& lease) {
-        lease.attempt_id.reset();
-    });
+    const LeaseRef nobody =
+        with(LeaseRef(running_.handle), [](auto& lease) { lease.lease_id = LeaseId{new_uuid()}; });
+    const LeaseRef partial =
+        with(LeaseRef(running_.handle), [](auto& lease) { lease.attempt_id.reset(); });
     for (const ExecutionId& id : ids_) {
         const LeaseRef stale = with(nobody, [&](auto& lease) { lease.execution_id = id; });
         const LeaseRef some = with(partial, [&](auto& lease) { lease.execution_id = id; });
@@ -661,10 +657,9 @@ TEST_P(EngineConformance, ARejectedOperationChangesNothing) {
     EXPECT_NE(refused(IssueGrantAndClaim{running_.execution_id(), "running", 1000}), "ok");
     EXPECT_NE(refused(with(job(), [](auto& op) { op.policy = "[]"; })), "ok");
     EXPECT_NE(refused(with(job(), [](auto& op) { op.lane_id = ""; })), "ok");
-    EXPECT_NE(refused(with(job(), [](auto& op) {
-                  op.execution_id = ExecutionId{65535, new_uuid()};
-              })),
-              "ok");
+    EXPECT_NE(
+        refused(with(job(), [](auto& op) { op.execution_id = ExecutionId{65535, new_uuid()}; })),
+        "ok");
     EXPECT_NE(refused(with(registration("pool-1"), [](auto& op) { op.worker_id = "other"; })),
               "ok");
     EXPECT_NE(refused(with(registration("x"), [](auto& op) { op.liveness_ttl_ms = 1; })), "ok");
@@ -698,7 +693,7 @@ TEST_P(EngineConformance, WhatBecameDueWhileClosedHappensAfterReopening) {
         GTEST_SKIP() << GetParam().name << " keeps nothing";
     }
     FF_NEEDS_CLOCK();
-    const Task task = start();
+    const ClaimedTask task = start();
     const ExecutionId delayed =
         create(with(job("later"), [&](auto& op) { op.delay_until = now() + 1'000; }));
     close();
@@ -726,10 +721,10 @@ TEST_P(EngineConformance, MoreDueThanOneBatchTakesIsDoneInOneGo) {
 
 TEST_P(EngineConformance, APeriodicPassFindsNothingInAHealthyStore) {
     fill();
-    for (const char* name : {"lease_expiry", "delayed_promoter", "attempt_timeout",
-                             "execution_deadline", "retention_trimmer", "index_reconciler",
-                             "worker_ttl_sweep", "grant_sweep", "idempotency_sweep",
-                             "event_trimmer"}) {
+    for (const char* name :
+         {"lease_expiry", "delayed_promoter", "attempt_timeout", "execution_deadline",
+          "retention_trimmer", "index_reconciler", "worker_ttl_sweep", "grant_sweep",
+          "idempotency_sweep", "event_trimmer"}) {
         const ScannerResult result = ok(RunScanner{name});
         EXPECT_EQ(result.processed, 0U) << name;
         EXPECT_EQ(result.errors, 0U) << name;

@@ -82,7 +82,7 @@ TEST_P(WaitConformance, ManyCreatesAtOnceServeAsManyClaims) {
     settle();
     std::set<ExecutionId> seen;
     for (std::size_t i = 0; i < 4; ++i) {
-        for (const Task& task : claims[i].tasks()) {
+        for (const ClaimedTask& task : claims[i].tasks()) {
             seen.insert(task.execution_id());
         }
     }
@@ -122,8 +122,7 @@ TEST_P(WaitConformance, WorkAWaitingClaimCannotDoDoesNotAnswerIt) {
 
 TEST_P(WaitConformance, AClaimForSeveralLanesIsAnsweredByAny) {
     for (const char* lane : {"a", "b", "c"}) {
-        SentClaim sent =
-            park(with(waiting(), [](auto& op) { op.lanes = {"a", "b", "c"}; }));
+        SentClaim sent = park(with(waiting(), [](auto& op) { op.lanes = {"a", "b", "c"}; }));
         expect_answered_by(sent, [&] { create(job(lane)); });
     }
 }
@@ -158,27 +157,27 @@ TEST_P(WaitConformance, StoppingReleasesWaitingClaimsEmpty) {
 
 TEST_P(WaitConformance, EverythingThatMakesWorkReadyAnswersAWaitingClaim) {
     FF_NEEDS_CLOCK();
-    const auto own = [](const Task& task) { return task.handle; };
+    const auto own = [](const ClaimedTask& task) { return task.handle; };
     {
         const ExecutionId id = create();
-        const Task task = claim("w0");
+        const ClaimedTask task = claim("w0");
         SentClaim sent = park(waiting());
         expect_answered_by(sent, [&] { ok(Release{own(task)}); }, &id);
     }
     {
-        const Task task = start(job(), "w0");
+        const ClaimedTask task = start(job(), "w0");
         const ExecutionId id = task.execution_id();
         SentClaim sent = park(waiting());
         expect_answered_by(sent, [&] { ok(RevokeLease{id, {}, {}, "x"}); }, &id);
     }
     {
-        const Task task = start(job(), "w0");
+        const ClaimedTask task = start(job(), "w0");
         const ExecutionId id = task.execution_id();
         SentClaim sent = park(waiting());
         expect_answered_by(sent, [&] { ok(WaitChildren{own(task), Source::lease_holder}); }, &id);
     }
     {
-        const Task task = start(job(), "w0");
+        const ClaimedTask task = start(job(), "w0");
         const ExecutionId id = task.execution_id();
         ok(Complete{own(task), {}, {}, Source::lease_holder});
         SentClaim sent = park(waiting());
@@ -201,8 +200,7 @@ TEST_P(WaitConformance, EverythingThatMakesWorkReadyAnswersAWaitingClaim) {
 TEST_P(WaitConformance, WhatTimeMakesReadyAnswersAWaitingClaim) {
     FF_NEEDS_CLOCK();
     {
-        const ExecutionId id =
-            create(with(job(), [&](auto& op) { op.delay_until = now() + 100; }));
+        const ExecutionId id = create(with(job(), [&](auto& op) { op.delay_until = now() + 100; }));
         SentClaim sent = park(waiting());
         expect_answered_by(sent, [&] { clock().advance(100); }, &id);
     }

@@ -82,7 +82,7 @@ TEST_P(WorkerConformance, DeadRowsAreSwept) {
 
 TEST_P(WorkerConformance, MarkingDeadRemovesTheRowAndLeavesTheLeases) {
     ok(registration("w1-a"));
-    const Task task = start();
+    const ClaimedTask task = start();
     const MarkWorkerDeadResult marked = ok(MarkWorkerDead{"acme", "w1-a", "gone", false});
     EXPECT_TRUE(marked.marked);
     EXPECT_EQ(marked.leases_revoked, 0U);
@@ -94,18 +94,18 @@ TEST_P(WorkerConformance, MarkingDeadRemovesTheRowAndLeavesTheLeases) {
 
 TEST_P(WorkerConformance, MarkingDeadMayRevokeTheLeases) {
     ok(registration("w1-a"));
-    std::vector<Task> tasks;
+    std::vector<ClaimedTask> tasks;
     for (int i = 0; i < 3; ++i) {
         tasks.push_back(start(with(job(), [](auto& op) { op.tags = {{"a", "b"}}; })));
     }
-    const Task foreign = start(with(job(), [](auto& op) { op.ns = "other"; }));
-    const Task others = start(job(), "w2");
-    const Task done = start();
+    const ClaimedTask foreign = start(with(job(), [](auto& op) { op.ns = "other"; }));
+    const ClaimedTask others = start(job(), "w2");
+    const ClaimedTask done = start();
     ok(Complete{done.handle, {}, {}, Source::lease_holder});
     const MarkWorkerDeadResult marked = ok(MarkWorkerDead{"acme", "w1-a", "gone", true});
     EXPECT_TRUE(marked.marked);
     EXPECT_EQ(marked.leases_revoked, 3U);
-    for (const Task& task : tasks) {
+    for (const ClaimedTask& task : tasks) {
         EXPECT_EQ(refused(Renew{task.handle, 30'000}), "lease_revoked");
         EXPECT_EQ(ok(ReadLeaseHistory{task.execution_id()}).back().revoked_by, "operator");
     }
@@ -116,7 +116,7 @@ TEST_P(WorkerConformance, MarkingDeadMayRevokeTheLeases) {
 
 TEST_P(WorkerConformance, MarkingDeadAnswersWaitingClaims) {
     ok(registration("w1-a"));
-    const Task task = start();
+    const ClaimedTask task = start();
     SentClaim sent(engine(), with(claim_by("w2"), [](auto& op) { op.max_wait_ms = 30'000; }));
     settle();
     EXPECT_FALSE(sent.answered());
@@ -192,9 +192,8 @@ TEST_P(WorkerConformance, DeadRowsDoNotShortenAPage) {
     open_with(options);
     for (int i = 0; i < 20; ++i) {
         const std::string instance = "i" + std::to_string(10 + i);
-        ok(with(registration(instance), [&](auto& op) {
-            op.liveness_ttl_ms = i % 2 == 0 ? 1'000 : 100'000;
-        }));
+        ok(with(registration(instance),
+                [&](auto& op) { op.liveness_ttl_ms = i % 2 == 0 ? 1'000 : 100'000; }));
     }
     clock().advance(1'000);
     ListWorkers op;

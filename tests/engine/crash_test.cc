@@ -62,7 +62,7 @@ class Ledger {
     }
     /// Refusals that a worker under this load must expect; anything else ends the child.
     template <class T>
-    bool accepts(const Result<T>& result) const {
+    bool accepts(const expected<T>& result) const {
         if (result) {
             return true;
         }
@@ -70,11 +70,8 @@ class Ledger {
             case ErrorCode::lease_expired:
             case ErrorCode::lease_revoked:
             case ErrorCode::stale_lease:
-            case ErrorCode::execution_not_active:
-                return false;
-            default:
-                write("error", result.error().message());
-                _exit(3);
+            case ErrorCode::execution_not_active: return false;
+            default: write("error", result.error().message()); _exit(3);
         }
     }
 
@@ -97,11 +94,11 @@ class ChildWorker {
             if (!ledger_.accepts(claimed)) {
                 continue;
             }
-            for (const Task& task : claimed->tasks) {
+            for (const ClaimedTask& task : claimed->tasks) {
                 ledger_.write("lease", task.execution_id().to_string(), task.handle.lease_epoch,
                               task.handle.lease_id.to_string());
             }
-            for (const Task& task : claimed->tasks) {
+            for (const ClaimedTask& task : claimed->tasks) {
                 act(task);
             }
         }
@@ -125,13 +122,12 @@ class ChildWorker {
         }
     }
 
-    void act(const Task& task) {
+    void act(const ClaimedTask& task) {
         const std::string id = task.execution_id().to_string();
         const std::uint64_t epoch = task.handle.lease_epoch;
         const Source source = Source::lease_holder;
         switch (random_() % 20) {
-            case 0:
-                return;  // forgets it: the lease runs out and another takes over
+            case 0: return;  // forgets it: the lease runs out and another takes over
             case 1:
                 if (ledger_.accepts(engine_.run(Release{task.handle}))) {
                     ledger_.write("pause", id, epoch);
@@ -179,8 +175,8 @@ class ChildWorker {
             }
             default: break;
         }
-        if (ledger_.accepts(engine_.run(Complete{
-                task.handle, result_of(task.execution_id(), epoch), {}, source}))) {
+        if (ledger_.accepts(engine_.run(
+                Complete{task.handle, result_of(task.execution_id(), epoch), {}, source}))) {
             ledger_.write("complete", id, epoch);
         }
     }
@@ -234,12 +230,12 @@ class ChildEnvironment : public testing::Environment {
 struct Told {
     bool created = false;
     bool cancelled = false;
-    std::optional<std::uint64_t> completed;           ///< under this epoch
-    std::optional<std::uint64_t> failed;              ///< for good, under this epoch
-    std::map<std::uint64_t, std::string> leases;      ///< lease id by epoch
-    std::map<std::uint64_t, TimestampMs> renewed;     ///< until when, by epoch
-    std::set<std::uint64_t> paused;                   ///< epochs given back
-    std::set<std::uint64_t> retried;                  ///< epochs whose failure is retried
+    std::optional<std::uint64_t> completed;        ///< under this epoch
+    std::optional<std::uint64_t> failed;           ///< for good, under this epoch
+    std::map<std::uint64_t, std::string> leases;   ///< lease id by epoch
+    std::map<std::uint64_t, TimestampMs> renewed;  ///< until when, by epoch
+    std::set<std::uint64_t> paused;                ///< epochs given back
+    std::set<std::uint64_t> retried;               ///< epochs whose failure is retried
 };
 
 class Crash : public testing::Test {
@@ -460,9 +456,8 @@ void Crash::verify() {
     ASSERT_TRUE(db);
     EXPECT_EQ((*db)->scalar("PRAGMA integrity_check").value_or(""), "ok");
     std::set<ExecutionId> there;
-    const auto read = (*store)->read([&](store::Reader& reader) -> Result<void> {
-        FF_TRY(const auto all,
-               reader.newest(std::numeric_limits<core::Eid>::max(), 10'000'000));
+    const auto read = (*store)->read([&](store::Reader& reader) -> expected<void> {
+        FF_TRY(const auto all, reader.newest(std::numeric_limits<core::Eid>::max(), 10'000'000));
         for (const core::Execution& e : all) {
             there.insert(e.id);
             verify_execution(reader, e);
@@ -493,20 +488,19 @@ TEST_F(Crash, NothingAcknowledgedIsLostWhenTheProcessIsKilled) {
     ASSERT_TRUE(engine) << engine.error().message();
     ASSERT_TRUE((*engine)->run(RunScanner{"lease_expiry"}));
     for (;;) {
-        const auto claimed = (*engine)->run(with(claim_by("last"), [](auto& op) {
-            op.max_tasks = 500;
-        }));
+        const auto claimed =
+            (*engine)->run(with(claim_by("last"), [](auto& op) { op.max_tasks = 500; }));
         ASSERT_TRUE(claimed) << code_of(claimed);
         if (claimed->tasks.empty()) {
             break;
         }
         std::vector<Complete> ends;
-        for (const Task& task : claimed->tasks) {
+        for (const ClaimedTask& task : claimed->tasks) {
             Told& told = told_[task.execution_id()];
             told.created = true;
-            EXPECT_TRUE(told.leases
-                            .emplace(task.handle.lease_epoch, task.handle.lease_id.to_string())
-                            .second);
+            EXPECT_TRUE(
+                told.leases.emplace(task.handle.lease_epoch, task.handle.lease_id.to_string())
+                    .second);
             told.completed = task.handle.lease_epoch;
             ends.push_back({task.handle,
                             result_of(task.execution_id(), task.handle.lease_epoch),

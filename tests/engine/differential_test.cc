@@ -19,7 +19,7 @@ struct Player {
     std::string name;
     std::shared_ptr<ManualClock> clock;
     std::shared_ptr<Engine> engine;
-    std::vector<Task> tasks;
+    std::vector<ClaimedTask> tasks;
     std::vector<ExecutionId> ids;
 };
 
@@ -130,7 +130,7 @@ class Game {
             return code_of(done);
         }
         std::ostringstream out;
-        for (Task& task : done->tasks) {
+        for (ClaimedTask& task : done->tasks) {
             out << task.execution_id().to_string() << ' ' << task.handle.lease_epoch << ' '
                 << task.handle.attempt_index << ' ' << task.lease_expires_at << ' '
                 << to_string(task.attempt_type) << ' ' << task.priority << '\n';

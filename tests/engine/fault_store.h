@@ -80,7 +80,7 @@ class FaultStore final : public store::Store {
     std::int64_t next_eid(TimestampMs now) override { return inner_->next_eid(now); }
     std::int64_t next_route_id() override { return inner_->next_route_id(); }
 
-    Result<void> begin() override {
+    expected<void> begin() override {
         {
             const std::lock_guard lock(mutex_);
             if (begin_fails_) {
@@ -89,11 +89,11 @@ class FaultStore final : public store::Store {
         }
         return inner_->begin();
     }
-    Result<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override {
+    expected<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override {
         return inner_->load(set, snapshot);
     }
-    Result<void> load(std::span<const core::Eid> eids, core::InputNeed input, bool attempt,
-                      core::Snapshot& snapshot) override {
+    expected<void> load(std::span<const core::Eid> eids, core::InputNeed input, bool attempt,
+                        core::Snapshot& snapshot) override {
         {
             const std::lock_guard lock(mutex_);
             for (core::Eid eid : eids) {
@@ -104,12 +104,12 @@ class FaultStore final : public store::Store {
         }
         return inner_->load(eids, input, attempt, snapshot);
     }
-    Result<std::vector<core::ReadyKey>> scan_ready(core::RouteId route,
-                                                   const std::optional<core::ReadyKey>& after,
-                                                   std::size_t limit) override {
+    expected<std::vector<core::ReadyKey>> scan_ready(core::RouteId route,
+                                                     const std::optional<core::ReadyKey>& after,
+                                                     std::size_t limit) override {
         return inner_->scan_ready(route, after, limit);
     }
-    Result<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override {
+    expected<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override {
         std::vector<core::TimerKey> keys;
         {
             const std::lock_guard lock(mutex_);
@@ -123,7 +123,7 @@ class FaultStore final : public store::Store {
         keys.insert(keys.end(), rest.begin(), rest.end());
         return keys;
     }
-    Result<std::optional<TimestampMs>> next_due(TimestampMs after) override {
+    expected<std::optional<TimestampMs>> next_due(TimestampMs after) override {
         FF_TRY(auto due, inner_->next_due(after));
         const std::lock_guard lock(mutex_);
         for (const core::TimerKey& key : invented_) {
@@ -133,32 +133,33 @@ class FaultStore final : public store::Store {
         }
         return due;
     }
-    Result<std::vector<core::Eid>> scan_bucket(core::Bucket bucket, core::Eid after,
-                                               std::size_t limit) override {
+    expected<std::vector<core::Eid>> scan_bucket(core::Bucket bucket, core::Eid after,
+                                                 std::size_t limit) override {
         return inner_->scan_bucket(bucket, after, limit);
     }
-    Result<std::vector<core::Eid>> scan_all(core::Eid after, std::size_t limit) override {
+    expected<std::vector<core::Eid>> scan_all(core::Eid after, std::size_t limit) override {
         return inner_->scan_all(after, limit);
     }
-    Result<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
-                                                           std::size_t limit) override {
+    expected<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
+                                                             std::size_t limit) override {
         return inner_->scan_dead_workers(now, limit);
     }
-    Result<std::vector<core::WorkerRow>> workers_of(const std::string& ns, const std::string& lane,
-                                                    TimestampMs now) override {
+    expected<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
+                                                      const std::string& lane,
+                                                      TimestampMs now) override {
         return inner_->workers_of(ns, lane, now);
     }
-    Result<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override {
+    expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override {
         return inner_->sweep_grants(before, limit);
     }
-    Result<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override {
+    expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override {
         return inner_->sweep_idempotency(now, limit);
     }
-    Result<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override {
+    expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override {
         return inner_->trim_events(before, limit);
     }
-    Result<void> commit(core::Snapshot& snapshot, TimestampMs now,
-                        DurationMs retention_default_ms) override {
+    expected<void> commit(core::Snapshot& snapshot, TimestampMs now,
+                          DurationMs retention_default_ms) override {
         bool fails = false;
         {
             std::unique_lock lock(mutex_);
@@ -178,8 +179,8 @@ class FaultStore final : public store::Store {
         return inner_->commit(snapshot, now, retention_default_ms);
     }
     void rollback() override { inner_->rollback(); }
-    Result<void> commit_upkeep() override { return inner_->commit_upkeep(); }
-    Result<void> make_durable() override {
+    expected<void> commit_upkeep() override { return inner_->commit_upkeep(); }
+    expected<void> make_durable() override {
         const std::lock_guard lock(mutex_);
         if (sync_fails_) {
             return ff::fail(ErrorCode::store_io, "as told");
@@ -187,7 +188,7 @@ class FaultStore final : public store::Store {
         return inner_->make_durable();
     }
     void maintain() override { inner_->maintain(); }
-    Result<void> read(const std::function<Result<void>(store::Reader&)>& body) override {
+    expected<void> read(const std::function<expected<void>(store::Reader&)>& body) override {
         return inner_->read(body);
     }
     [[nodiscard]] std::uint64_t rows_written() const override { return inner_->rows_written(); }

@@ -97,7 +97,7 @@ class GroupCommit : public testing::Test {
     std::string refused(Op op) {
         return code_of(engine_->run(std::move(op)));
     }
-    std::vector<Task> claim_some(const std::string& worker, const std::string& lane) {
+    std::vector<ClaimedTask> claim_some(const std::string& worker, const std::string& lane) {
         return ok(claim_by(worker, lane)).tasks;
     }
     /// Gets the writer into a commit that does not end before let_go().
@@ -118,7 +118,7 @@ class GroupCommit : public testing::Test {
 TEST_F(GroupCommit, OneBadCommandAmongGoodFailsAlone) {
     const ExecutionId kept{0, new_uuid()};
     ok(with(job("kept"), [&](auto& op) { op.execution_id = kept; }));
-    const Task task = claim_some("w1", "kept").at(0);
+    const ClaimedTask task = claim_some("w1", "kept").at(0);
     store_->fail_commits_if(holds_poison);
     std::vector<Request> requests;
     for (int i = 0; i < 20; ++i) {
@@ -666,7 +666,7 @@ TEST_P(Hammer, SixteenThreadsClaimAndCompleteEveryExecutionOnce) {
                 }
                 const auto claimed = engine.run(op);
                 ASSERT_TRUE(claimed) << code_of(claimed);
-                for (const Task& task : claimed->tasks) {
+                for (const ClaimedTask& task : claimed->tasks) {
                     {
                         const std::lock_guard lock(mutex);
                         leases.emplace_back(task.execution_id(), task.handle.lease_epoch);

@@ -28,8 +28,8 @@ class Engines : public testing::Test {
         if (support::postgres_address().empty()) {
             GTEST_SKIP() << "FF_TEST_POSTGRES is not set";
         }
-        store_ = support::postgres_store(
-            testing::UnitTest::GetInstance()->current_test_info()->name());
+        store_ =
+            support::postgres_store(testing::UnitTest::GetInstance()->current_test_info()->name());
     }
 
     std::shared_ptr<Engine> open(const std::string& name, EngineOptions options = {}) {
@@ -47,7 +47,7 @@ class Engines : public testing::Test {
         EXPECT_TRUE(store) << store.error().message();
         return store ? (*store)->info().wake_ups : "";
     }
-    Result<void> read(const std::function<Result<void>(store::Reader&)>& body) {
+    expected<void> read(const std::function<expected<void>(store::Reader&)>& body) {
         FF_TRY(auto store, store::PostgresStore::open(*store::parse_location(store_), {}));
         return store->read(body);
     }
@@ -79,9 +79,8 @@ TEST_F(Engines, AWaitingClaimIsAnsweredWithWhatAnotherEngineMakes) {
     const auto other = open("b");
     ASSERT_TRUE(waiting && other);
     for (const std::string lane : {"default", "default", "new_lane"}) {
-        SentClaim claim(*waiting, with(claim_by("w1", lane), [](auto& op) {
-            op.max_wait_ms = 10'000;
-        }));
+        SentClaim claim(*waiting,
+                        with(claim_by("w1", lane), [](auto& op) { op.max_wait_ms = 10'000; }));
         while (waiting->stats().waiting_claims == 0) {
             std::this_thread::yield();
         }
@@ -90,8 +89,7 @@ TEST_F(Engines, AWaitingClaimIsAnsweredWithWhatAnotherEngineMakes) {
         const auto tasks = claim.tasks();
         ASSERT_EQ(tasks.size(), 1U);
         EXPECT_EQ(tasks[0].execution_id(), made->execution_id);
-        const auto done =
-            other->run(Complete{tasks[0].handle, "result", {}, Source::lease_holder});
+        const auto done = other->run(Complete{tasks[0].handle, "result", {}, Source::lease_holder});
         EXPECT_TRUE(done) << code_of(done);
     }
 }
@@ -155,12 +153,12 @@ TEST_F(Engines, OneOfTwoClaimsGetsTheExecution) {
         const auto made = (round % 2 == 0 ? a : b)->run(job());
         ASSERT_TRUE(made);
         // Neither waits: one finds nothing. The maker knows the route, so there is a winner.
-        std::array<Result<ClaimResult>, 2> got;
+        std::array<expected<ClaimResult>, 2> got;
         race([&] { got[0] = a->run(claim_by("w1")); }, [&] { got[1] = b->run(claim_by("w2")); });
         ASSERT_TRUE(got[0] && got[1]) << code_of(got[0]) << ' ' << code_of(got[1]);
         EXPECT_EQ(got[0]->tasks.size() + got[1]->tasks.size(), 1U);
         for (const auto& result : got) {
-            for (const Task& task : result->tasks) {
+            for (const ClaimedTask& task : result->tasks) {
                 EXPECT_EQ(task.handle.lease_epoch, 1U);
                 EXPECT_TRUE(a->run(Complete{task.handle, "x", {}, Source::lease_holder}));
             }
@@ -177,19 +175,18 @@ TEST_F(Engines, CompleteAndCancelOfOneExecutionHaveOneOutcome) {
         const auto claimed = a->run(claim_by("w1"));
         ASSERT_TRUE(claimed && claimed->tasks.size() == 1);
         const Handle handle = claimed->tasks[0].handle;
-        Result<StateResult> completed;
-        Result<StateResult> cancelled;
+        expected<StateResult> completed;
+        expected<StateResult> cancelled;
         race([&] { completed = a->run(Complete{handle, "x", {}, Source::lease_holder}); },
              [&] {
-                 cancelled = b->run(CancelExecution{LeaseRef(handle.execution_id), "enough",
-                                                    "operator_override"});
+                 cancelled = b->run(
+                     CancelExecution{LeaseRef(handle.execution_id), "enough", "operator_override"});
              });
         const auto info = b->run(ReadExecutionInfo{handle.execution_id});
         ASSERT_TRUE(info);
         EXPECT_NE(completed.has_value(), cancelled.has_value())
             << code_of(completed) << ' ' << code_of(cancelled);
-        EXPECT_EQ(info->public_state,
-                  completed ? PublicState::completed : PublicState::cancelled);
+        EXPECT_EQ(info->public_state, completed ? PublicState::completed : PublicState::cancelled);
         const std::string loser = completed ? code_of(cancelled) : code_of(completed);
         EXPECT_EQ(loser, "execution_not_active");
     }
@@ -218,7 +215,7 @@ TEST_F(Engines, TwoCompletesOfOneLeaseAgree) {
         const auto claimed = b->run(claim_by("w1"));
         ASSERT_TRUE(claimed && claimed->tasks.size() == 1) << code_of(claimed);
         const Complete end{claimed->tasks[0].handle, "x", {}, Source::lease_holder};
-        std::array<Result<StateResult>, 2> got;
+        std::array<expected<StateResult>, 2> got;
         race([&] { got[0] = a->run(end); }, [&] { got[1] = b->run(end); });
         EXPECT_TRUE(got[0]) << code_of(got[0]);
         EXPECT_TRUE(got[1]) << code_of(got[1]);
@@ -241,8 +238,8 @@ TEST_F(Engines, CreatesWithOneKeyMakeOneExecution) {
             }));
         }
         const std::vector<CreateExecution> backwards(ops.rbegin(), ops.rend());
-        std::vector<Result<CreateResult>> from_a;
-        std::vector<Result<CreateResult>> from_b;
+        std::vector<expected<CreateResult>> from_a;
+        std::vector<expected<CreateResult>> from_b;
         race([&] { from_a = a->run_all(ops); }, [&] { from_b = b->run_all(backwards); });
         for (std::size_t n = 0; n < ops.size(); ++n) {
             const auto& one = from_a[n];
@@ -260,14 +257,14 @@ TEST_F(Engines, TheSameNewRouteFromTwo) {
     ASSERT_TRUE(a && b);
     for (int round = 0; round < races; ++round) {
         const std::string lane = "lane" + std::to_string(round);
-        std::array<Result<CreateResult>, 2> made;
+        std::array<expected<CreateResult>, 2> made;
         race([&] { made[0] = a->run(job(lane)); }, [&] { made[1] = b->run(job(lane)); });
         ASSERT_TRUE(made[0] && made[1]) << code_of(made[0]) << ' ' << code_of(made[1]);
         const auto got = a->run(with(claim_by("w1", lane), [](auto& op) { op.max_tasks = 5; }));
         ASSERT_TRUE(got) << code_of(got);
         EXPECT_EQ(got->tasks.size(), 2U) << lane;
     }
-    EXPECT_TRUE(read([&](store::Reader& reader) -> Result<void> {
+    EXPECT_TRUE(read([&](store::Reader& reader) -> expected<void> {
         FF_TRY(const auto routes, reader.routes());
         std::set<std::string> lanes;
         for (const core::Route& route : routes) {
@@ -283,7 +280,7 @@ TEST_F(Engines, OneWorkerRegisteredWithTwo) {
     ASSERT_TRUE(a && b);
     for (int round = 0; round < races; ++round) {
         const RegisterWorker op = registration("i" + std::to_string(round));
-        std::array<Result<RegisterWorkerResult>, 2> got;
+        std::array<expected<RegisterWorkerResult>, 2> got;
         race([&] { got[0] = a->run(op); }, [&] { got[1] = b->run(op); });
         ASSERT_TRUE(got[0] && got[1]) << code_of(got[0]) << ' ' << code_of(got[1]);
         EXPECT_NE(got[0]->refreshed, got[1]->refreshed);
@@ -314,7 +311,7 @@ TEST_F(Engines, ManyClaimsForFewExecutionsHandOutEachOnce) {
                 return;
             }
             const std::lock_guard lock(mutex);
-            for (const Task& task : got->tasks) {
+            for (const ClaimedTask& task : got->tasks) {
                 handed_out.insert(task.execution_id());
             }
         }
@@ -340,9 +337,8 @@ TEST_F(Engines, NoEventAppearsBehindACursor) {
                 const auto got =
                     engine.run(with(claim_by(name), [](auto& op) { op.max_tasks = 4; }));
                 ASSERT_TRUE(got) << code_of(got);
-                for (const Task& task : got->tasks) {
-                    EXPECT_TRUE(
-                        engine.run(Complete{task.handle, "x", {}, Source::lease_holder}));
+                for (const ClaimedTask& task : got->tasks) {
+                    EXPECT_TRUE(engine.run(Complete{task.handle, "x", {}, Source::lease_holder}));
                 }
             }
         });
@@ -350,7 +346,7 @@ TEST_F(Engines, NoEventAppearsBehindACursor) {
     auto store = store::PostgresStore::open(*store::parse_location(store_), {});
     ASSERT_TRUE(store) << store.error().message();
     std::vector<std::int64_t> seen;
-    const auto read_on = [&](store::Reader& reader) -> Result<void> {
+    const auto read_on = [&](store::Reader& reader) -> expected<void> {
         FF_TRY(const auto events, reader.events_after(seen.empty() ? 0 : seen.back(), everything));
         for (const core::ExecutionEvent& event : events) {
             seen.push_back(event.event_id);
@@ -369,7 +365,7 @@ TEST_F(Engines, NoEventAppearsBehindACursor) {
     }
     ASSERT_TRUE((*store)->read(read_on));
     std::vector<std::int64_t> all;
-    EXPECT_TRUE(read([&](store::Reader& reader) -> Result<void> {
+    EXPECT_TRUE(read([&](store::Reader& reader) -> expected<void> {
         FF_TRY(const auto events, reader.events_after(0, everything));
         for (const core::ExecutionEvent& event : events) {
             all.push_back(event.event_id);

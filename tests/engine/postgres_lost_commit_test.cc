@@ -52,7 +52,7 @@ std::string story_of(Engine& engine, const ExecutionId& id) {
 std::size_t executions_at(const std::string& address) {
     std::size_t count = 0;
     auto store = store::PostgresStore::open(*store::parse_location(address), {});
-    EXPECT_TRUE(store && (*store)->read([&](store::Reader& reader) -> Result<void> {
+    EXPECT_TRUE(store && (*store)->read([&](store::Reader& reader) -> expected<void> {
         FF_TRY(const auto all, reader.newest(std::numeric_limits<core::Eid>::max(), 100'000));
         count = all.size();
         return {};
@@ -67,8 +67,8 @@ class LostCommit : public testing::Test {
         if (server.empty()) {
             GTEST_SKIP() << "FF_TEST_POSTGRES is not set";
         }
-        direct_ = support::postgres_store(
-            testing::UnitTest::GetInstance()->current_test_info()->name());
+        direct_ =
+            support::postgres_store(testing::UnitTest::GetInstance()->current_test_info()->name());
         proxy_ = std::make_unique<PostgresProxy>(parameter(server, "host") + "/.s.PGSQL." +
                                                  parameter(server, "port"));
         engine_ = open_quiet(PrivatePostgres::address_at(proxy_->folder()) +
@@ -97,9 +97,8 @@ TEST_F(LostCommit, EverythingHasHappenedOnce) {
     std::size_t made = 0;
     for (const Cut how : {Cut::before, Cut::after, Cut::at_once, Cut::before, Cut::after}) {
         SCOPED_TRACE("cut " + std::to_string(static_cast<int>(how)));
-        const auto created = cut(how, with(job(), [&](auto& op) {
-            op.idempotency_key = "key" + std::to_string(made);
-        }));
+        const auto created = cut(
+            how, with(job(), [&](auto& op) { op.idempotency_key = "key" + std::to_string(made); }));
         EXPECT_TRUE(created.created);
         EXPECT_EQ(executions(), ++made);
         const auto claimed = cut(how, claim_by("w1"));
@@ -127,7 +126,7 @@ TEST_F(LostCommit, ManyTimesAtRandomWithManyOperationsInOneTransaction) {
         }
         const auto tasks = cut(how, with(claim_by("w1"), [](auto& op) { op.max_tasks = 3; })).tasks;
         std::vector<Complete> ends;
-        for (const Task& task : tasks) {
+        for (const ClaimedTask& task : tasks) {
             ends.push_back({task.handle, "result", {}, Source::lease_holder});
         }
         proxy_->cut_next(how);
@@ -173,7 +172,7 @@ TEST(LostCommitWithServer, ANumberThatACrashedServerGaveAgainProvesNothing) {
         SCOPED_TRACE(how == Cut::after ? "committed" : "not committed");
         const int cuts = proxy.cuts();
         proxy.cut_next(how);
-        std::promise<Result<CreateResult>> promise;
+        std::promise<expected<CreateResult>> promise;
         auto answer = promise.get_future();
         ours->async(job(), [&](auto result) { promise.set_value(std::move(result)); });
         proxy.hold(true);

@@ -67,7 +67,7 @@ class Account {
     }
     /// Refusals that a worker under this load must expect; anything else ends the process.
     template <class T>
-    bool accepts(const Result<T>& result) const {
+    bool accepts(const expected<T>& result) const {
         if (result) {
             return true;
         }
@@ -75,14 +75,9 @@ class Account {
             case ErrorCode::lease_expired:
             case ErrorCode::lease_revoked:
             case ErrorCode::stale_lease:
-            case ErrorCode::execution_not_active:
-                return false;
-            case ErrorCode::commit_in_doubt:
-                write("doubt", result.error().message());
-                return false;
-            default:
-                write("error", result.error().message());
-                _exit(3);
+            case ErrorCode::execution_not_active: return false;
+            case ErrorCode::commit_in_doubt: write("doubt", result.error().message()); return false;
+            default: write("error", result.error().message()); _exit(3);
         }
     }
 
@@ -109,11 +104,11 @@ class ProcessWorker {
             if (!account_.accepts(claimed)) {
                 continue;
             }
-            for (const Task& task : claimed->tasks) {
+            for (const ClaimedTask& task : claimed->tasks) {
                 account_.write("lease", task.execution_id().to_string(), task.handle.lease_epoch,
                                task.handle.lease_id.to_string());
             }
-            for (const Task& task : claimed->tasks) {
+            for (const ClaimedTask& task : claimed->tasks) {
                 act(task);
             }
         }
@@ -135,8 +130,8 @@ class ProcessWorker {
         const auto results = engine_.run_all(std::move(ops));
         for (std::size_t i = 0; i < results.size(); ++i) {
             if (account_.accepts(results[i])) {
-                account_.write("create", results[i]->execution_id.to_string(),
-                               results[i]->created, keys[i].idempotency_key.value_or("-"));
+                account_.write("create", results[i]->execution_id.to_string(), results[i]->created,
+                               keys[i].idempotency_key.value_or("-"));
             }
         }
     }
@@ -148,7 +143,7 @@ class ProcessWorker {
         }
     }
 
-    void act(const Task& task) {
+    void act(const ClaimedTask& task) {
         const std::string id = task.execution_id().to_string();
         const std::uint64_t epoch = task.handle.lease_epoch;
         const Source source = Source::lease_holder;
@@ -246,11 +241,11 @@ class ProcessEnvironment : public testing::Environment {
 /// What was acknowledged for one execution, by all processes. They tell in no common order.
 struct Told {
     bool cancelled = false;
-    std::optional<std::uint64_t> completed;        ///< under this epoch
-    std::optional<std::uint64_t> failed;           ///< for good, under this epoch
-    std::map<std::uint64_t, std::string> leases;   ///< lease id by epoch
-    std::set<std::uint64_t> paused;                ///< epochs given back
-    std::set<std::uint64_t> retried;               ///< epochs whose failure is retried
+    std::optional<std::uint64_t> completed;       ///< under this epoch
+    std::optional<std::uint64_t> failed;          ///< for good, under this epoch
+    std::map<std::uint64_t, std::string> leases;  ///< lease id by epoch
+    std::set<std::uint64_t> paused;               ///< epochs given back
+    std::set<std::uint64_t> retried;              ///< epochs whose failure is retried
 };
 
 struct Process {
@@ -292,7 +287,7 @@ class Processes : public testing::Test {
     /// They make no more work, and all there is comes to an end.
     void finish_all_work();
 
-    Result<void> read(const std::function<Result<void>(store::Reader&)>& body);
+    expected<void> read(const std::function<expected<void>(store::Reader&)>& body);
     void verify();
     void verify_execution(store::Reader& reader, const core::Execution& e);
     void verify_told(store::Reader& reader, const core::Execution& e, const Told& told);
@@ -437,7 +432,7 @@ void Processes::note(const std::string& line) {
     }
 }
 
-Result<void> Processes::read(const std::function<Result<void>(store::Reader&)>& body) {
+expected<void> Processes::read(const std::function<expected<void>(store::Reader&)>& body) {
     FF_TRY(auto store, store::PostgresStore::open(*store::parse_location(store_), {}));
     return store->read(body);
 }
@@ -453,9 +448,9 @@ void Processes::finish_all_work() {
                 ASSERT_TRUE(hear(process)) << "a process ended by itself";
             }
         }
-        ASSERT_TRUE(read([&](store::Reader& reader) -> Result<void> {
-            FF_TRY(const auto all, reader.newest(std::numeric_limits<core::Eid>::max(),
-                                                 everything));
+        ASSERT_TRUE(read([&](store::Reader& reader) -> expected<void> {
+            FF_TRY(const auto all,
+                   reader.newest(std::numeric_limits<core::Eid>::max(), everything));
             unfinished = static_cast<std::size_t>(std::ranges::count_if(
                 all, [](const core::Execution& e) { return !is_terminal(e.state); }));
             return {};
@@ -541,9 +536,8 @@ void Processes::verify_events(store::Reader& reader) {
             continue;  // not part of the chain
         }
         const auto before = last.find(event.eid);
-        EXPECT_EQ(event.previous_event_id, before == last.end()
-                                               ? std::optional<std::int64_t>()
-                                               : std::optional(before->second))
+        EXPECT_EQ(event.previous_event_id, before == last.end() ? std::optional<std::int64_t>()
+                                                                : std::optional(before->second))
             << "the chain of an execution's events is broken";
         last[event.eid] = event.event_id;
     }
@@ -553,7 +547,7 @@ void Processes::verify_events(store::Reader& reader) {
 }
 
 void Processes::verify_side_tables() {
-    const auto done = read([&](store::Reader& reader) -> Result<void> {
+    const auto done = read([&](store::Reader& reader) -> expected<void> {
         std::set<core::ReadyKey> ready;
         std::set<core::TimerKey> timers;
         std::set<std::pair<core::Bucket, core::Eid>> listed;
@@ -584,7 +578,7 @@ void Processes::verify_side_tables() {
 void Processes::verify() {
     verify_side_tables();
     std::set<ExecutionId> there;
-    const auto done = read([&](store::Reader& reader) -> Result<void> {
+    const auto done = read([&](store::Reader& reader) -> expected<void> {
         std::set<std::string> keys;
         FF_TRY(const auto all, reader.newest(std::numeric_limits<core::Eid>::max(), everything));
         for (const core::Execution& e : all) {

@@ -32,11 +32,11 @@ class QueueStore final : public store::Store {
 
     [[nodiscard]] const store::StoreInfo& info() const override { return info_; }
     [[nodiscard]] const core::RouteTable& routes() const override { return route_table; }
-    Result<std::vector<ReadyKey>> scan_ready(RouteId route, const std::optional<ReadyKey>& after,
-                                             std::size_t limit) override {
+    expected<std::vector<ReadyKey>> scan_ready(RouteId route, const std::optional<ReadyKey>& after,
+                                               std::size_t limit) override {
         std::vector<ReadyKey> out;
-        const ReadyKey start = after.value_or(
-            ReadyKey{route, std::numeric_limits<std::int32_t>::min(), 0});
+        const ReadyKey start =
+            after.value_or(ReadyKey{route, std::numeric_limits<std::int32_t>::min(), 0});
         for (auto it = ready.upper_bound(start);
              it != ready.end() && it->route == route && out.size() < limit; ++it) {
             out.push_back(*it);
@@ -48,36 +48,36 @@ class QueueStore final : public store::Store {
     // The index asks for nothing else.
     std::int64_t next_eid(TimestampMs) override { return 0; }
     std::int64_t next_route_id() override { return 0; }
-    Result<void> begin() override { return none(); }
-    Result<void> load(const core::ReadSet&, core::Snapshot&) override { return none(); }
-    Result<void> load(std::span<const core::Eid>, core::InputNeed, bool,
-                      core::Snapshot&) override {
+    expected<void> begin() override { return none(); }
+    expected<void> load(const core::ReadSet&, core::Snapshot&) override { return none(); }
+    expected<void> load(std::span<const core::Eid>, core::InputNeed, bool,
+                        core::Snapshot&) override {
         return none();
     }
-    Result<std::vector<core::TimerKey>> scan_due(TimestampMs, std::size_t) override {
+    expected<std::vector<core::TimerKey>> scan_due(TimestampMs, std::size_t) override {
         return none();
     }
-    Result<std::optional<TimestampMs>> next_due(TimestampMs) override { return none(); }
-    Result<std::vector<core::Eid>> scan_bucket(core::Bucket, core::Eid, std::size_t) override {
+    expected<std::optional<TimestampMs>> next_due(TimestampMs) override { return none(); }
+    expected<std::vector<core::Eid>> scan_bucket(core::Bucket, core::Eid, std::size_t) override {
         return none();
     }
-    Result<std::vector<core::Eid>> scan_all(core::Eid, std::size_t) override { return none(); }
-    Result<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs, std::size_t) override {
+    expected<std::vector<core::Eid>> scan_all(core::Eid, std::size_t) override { return none(); }
+    expected<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs, std::size_t) override {
         return none();
     }
-    Result<std::vector<core::WorkerRow>> workers_of(const std::string&, const std::string&,
-                                                    TimestampMs) override {
+    expected<std::vector<core::WorkerRow>> workers_of(const std::string&, const std::string&,
+                                                      TimestampMs) override {
         return none();
     }
-    Result<std::uint64_t> sweep_grants(TimestampMs, std::size_t) override { return none(); }
-    Result<std::uint64_t> sweep_idempotency(TimestampMs, std::size_t) override { return none(); }
-    Result<std::uint64_t> trim_events(TimestampMs, std::size_t) override { return none(); }
-    Result<void> commit(core::Snapshot&, TimestampMs, DurationMs) override { return none(); }
+    expected<std::uint64_t> sweep_grants(TimestampMs, std::size_t) override { return none(); }
+    expected<std::uint64_t> sweep_idempotency(TimestampMs, std::size_t) override { return none(); }
+    expected<std::uint64_t> trim_events(TimestampMs, std::size_t) override { return none(); }
+    expected<void> commit(core::Snapshot&, TimestampMs, DurationMs) override { return none(); }
     void rollback() override {}
-    Result<void> commit_upkeep() override { return none(); }
-    Result<void> make_durable() override { return none(); }
+    expected<void> commit_upkeep() override { return none(); }
+    expected<void> make_durable() override { return none(); }
     void maintain() override {}
-    Result<void> read(const std::function<Result<void>(store::Reader&)>&) override {
+    expected<void> read(const std::function<expected<void>(store::Reader&)>&) override {
         return none();
     }
     [[nodiscard]] std::uint64_t rows_written() const override { return 0; }
@@ -94,7 +94,8 @@ Route route_of(RouteId id, std::string lane, std::string ns = "acme", std::strin
     for (const std::string& token : required) {
         joined += (joined.empty() ? "" : ",") + token;
     }
-    return {id, {std::move(lane), std::move(ns), std::move(kind), std::move(joined)},
+    return {id,
+            {std::move(lane), std::move(ns), std::move(kind), std::move(joined)},
             std::move(required)};
 }
 
@@ -206,11 +207,11 @@ class World {
 
 TEST(ReadyIndex, DifferentDemandsHaveDifferentSignatures) {
     const std::vector<Demand> demands{
-        {{"a", "b"}, {}, std::nullopt, {}}, {{"ab"}, {}, std::nullopt, {}},
-        {{"a"}, {"b"}, std::nullopt, {}},   {{"a"}, {}, "b", {}},
-        {{"a"}, {}, std::nullopt, {"b"}},   {{"a"}, {}, std::nullopt, {}},
+        {{"a", "b"}, {}, std::nullopt, {}},   {{"ab"}, {}, std::nullopt, {}},
+        {{"a"}, {"b"}, std::nullopt, {}},     {{"a"}, {}, "b", {}},
+        {{"a"}, {}, std::nullopt, {"b"}},     {{"a"}, {}, std::nullopt, {}},
         {{"a", "1:b"}, {}, std::nullopt, {}}, {{"a"}, {"b", "c"}, std::nullopt, {}},
-        {{"a"}, {"b"}, std::nullopt, {"c"}}, {{"a|"}, {}, std::nullopt, {}},
+        {{"a"}, {"b"}, std::nullopt, {"c"}},  {{"a|"}, {}, std::nullopt, {}},
     };
     std::set<std::string> signatures;
     for (const Demand& demand : demands) {
@@ -392,12 +393,10 @@ class RandomLife {
         while (world_.routes().contains(id)) {
             ++id;
         }
-        const Route route =
-            route_of(id, lanes_[below(3)], "ns" + std::to_string(below(2)),
-                     "kind" + std::to_string(below(2)), some_of({"x", "y"}));
-        const bool known = std::ranges::any_of(world_.routes(), [&](const auto& entry) {
-            return entry.second.key == route.key;
-        });
+        const Route route = route_of(id, lanes_[below(3)], "ns" + std::to_string(below(2)),
+                                     "kind" + std::to_string(below(2)), some_of({"x", "y"}));
+        const bool known = std::ranges::any_of(
+            world_.routes(), [&](const auto& entry) { return entry.second.key == route.key; });
         if (!known) {
             world_.make_route(route);
         }
@@ -460,8 +459,8 @@ class RandomLife {
         if (world_.model.empty()) {
             return;
         }
-        const ReadyKey key = *std::next(
-            world_.model.begin(), static_cast<std::ptrdiff_t>(below(world_.model.size())));
+        const ReadyKey key = *std::next(world_.model.begin(),
+                                        static_cast<std::ptrdiff_t>(below(world_.model.size())));
         world_.erase(key);
         taken_.push_back(key);
     }

@@ -17,14 +17,14 @@ using core::Execution;
 
 // ------------------------------------------------------------------------------------ backends
 
-Result<std::unique_ptr<Store>> open_sqlite(const std::string& location,
-                                           const EngineOptions& options) {
+expected<std::unique_ptr<Store>> open_sqlite(const std::string& location,
+                                             const EngineOptions& options) {
     FF_TRY(const Location where, parse_location(location));
     FF_TRY(std::unique_ptr<Store> store, SqliteStore::open(where, options));
     return store;
 }
 
-Result<std::unique_ptr<Store>> open_postgres(const std::string& name) {
+expected<std::unique_ptr<Store>> open_postgres(const std::string& name) {
     FF_TRY(const Location location, parse_location(support::postgres_store(name)));
     return PostgresStore::open(location, {});
 }
@@ -33,7 +33,7 @@ const std::vector<Backend>& contract_backends() {
     static const std::vector<Backend> backends = [] {
         std::vector<Backend> all{
             {"memory", false,
-             [](const std::string&) -> Result<std::unique_ptr<Store>> {
+             [](const std::string&) -> expected<std::unique_ptr<Store>> {
                  return MemoryStore::make({});
              }},
             {"sqlite_memory", false, [](const std::string&) { return open_sqlite(":memory:"); }},
@@ -403,7 +403,7 @@ void Transaction::apply(core::Changes changes) {
     snapshot.apply(std::move(changes));
 }
 
-Result<void> Transaction::commit(TimestampMs now) {
+expected<void> Transaction::commit(TimestampMs now) {
     return store_.commit(snapshot, now, retention);
 }
 

@@ -30,16 +30,16 @@ struct Backend {
     std::string name;
     bool survives_close = false;  ///< opening again finds the rows
     /// Opens a store; anything it keeps goes into the folder.
-    std::function<Result<std::unique_ptr<Store>>(const std::string& folder)> open;
+    std::function<expected<std::unique_ptr<Store>>(const std::string& folder)> open;
 };
 
 const std::vector<Backend>& contract_backends();
 
-Result<std::unique_ptr<Store>> open_sqlite(const std::string& location,
-                                           const EngineOptions& options = {});
+expected<std::unique_ptr<Store>> open_sqlite(const std::string& location,
+                                             const EngineOptions& options = {});
 
 /// A store of its own for each name.
-Result<std::unique_ptr<Store>> open_postgres(const std::string& name);
+expected<std::unique_ptr<Store>> open_postgres(const std::string& name);
 
 // -------------------------------------------------------------------------------------- samples
 
@@ -99,7 +99,7 @@ class Transaction {
     void apply(core::Changes changes);
     /// Applies without looking first.
     void apply_blind(core::Changes changes) { snapshot.apply(std::move(changes)); }
-    Result<void> commit(TimestampMs now = t0);
+    expected<void> commit(TimestampMs now = t0);
 
     core::Snapshot snapshot;
 
@@ -115,7 +115,7 @@ template <class Fn>
 auto look(Store& store, Fn fn) {
     using Value = typename decltype(fn(std::declval<Reader&>()))::value_type;
     std::optional<Value> out;
-    auto done = store.read([&](Reader& reader) -> Result<void> {
+    auto done = store.read([&](Reader& reader) -> expected<void> {
         FF_TRY(out, fn(reader));
         return {};
     });

@@ -278,7 +278,7 @@ TEST_P(StoreContract, whole_tables_are_paged_behind_a_key) {
 
 TEST_P(StoreContract, an_error_of_the_body_is_the_error_of_the_read) {
     const auto outcome = store().read(
-        [](Reader&) -> Result<void> { return ff::fail(ErrorCode::invalid_input, "no"); });
+        [](Reader&) -> expected<void> { return ff::fail(ErrorCode::invalid_input, "no"); });
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().code, ErrorCode::invalid_input);
     EXPECT_TRUE(look(store(), [](Reader& r) { return r.routes(); }).empty());

@@ -29,7 +29,7 @@ std::vector<TimerKey> timers(Store& store) {
     return look(store, [&](Reader& r) { return r.timers_after(first, 100); });
 }
 
-std::uint64_t upkeep(Store& store, const std::function<Result<std::uint64_t>(Store&)>& work) {
+std::uint64_t upkeep(Store& store, const std::function<expected<std::uint64_t>(Store&)>& work) {
     EXPECT_TRUE(store.begin());
     auto gone = work(store);
     EXPECT_TRUE(gone) << gone.error().message();
@@ -114,7 +114,7 @@ TEST_P(StoreContract, timers_are_due_in_order_within_their_kinds) {
     const RouteId where = route();
     put(store(), changes(delayed(next_eid(), where, t0 + 20)));  // 1
     put(store(), changes(ended(next_eid(), where, TerminalOutcome::failed,
-                               t0 - retention + 5)));                            // 2
+                               t0 - retention + 5)));                  // 2
     put(store(), changes(leased(next_eid(), where, "one", t0 + 30)));  // 3
     put(store(), changes(leased(next_eid(), where, "one", t0 + 10)));  // 4
     put(store(), changes(delayed(next_eid(), where, t0 + 10)));        // 5

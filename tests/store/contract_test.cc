@@ -133,7 +133,7 @@ TEST_P(StoreContract, routes_are_known_after_the_commit_with_their_tokens_split)
     EXPECT_EQ(read, *known);
     EXPECT_EQ(look(store(), [](Reader& r) { return r.routes(); }),
               (std::vector{*store().routes().find(plain), *known}));
-    auto missing = store().read([](Reader& r) -> Result<void> {
+    auto missing = store().read([](Reader& r) -> expected<void> {
         FF_TRY_VOID(r.route(99));
         return {};
     });

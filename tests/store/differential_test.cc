@@ -397,7 +397,7 @@ class Picture {
         note(name, row ? std::vector{*row} : std::vector<Row>());
     }
 
-    Result<void> read(Reader& r) {
+    expected<void> read(Reader& r) {
         FF_TRY(const auto executions, r.newest(all, all));
         note("executions", executions);
         for (const Execution& e : executions) {
@@ -435,7 +435,7 @@ class Picture {
         return read_lists(r);
     }
 
-    Result<void> read_lists(Reader& r) {
+    expected<void> read_lists(Reader& r) {
         FF_TRY(const auto leased, r.newest_leased(all, all));
         note("leased", leased);
         FF_TRY(const auto due, r.leased_due(t0 + 1'000));

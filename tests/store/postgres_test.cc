@@ -27,8 +27,8 @@ class Postgres : public testing::Test {
         }
         url_ = support::postgres_store(folder_.file("store"));
     }
-    static Result<std::unique_ptr<PostgresStore>> open_at(const std::string& url,
-                                                          const EngineOptions& options = {}) {
+    static expected<std::unique_ptr<PostgresStore>> open_at(const std::string& url,
+                                                            const EngineOptions& options = {}) {
         FF_TRY(const Location location, parse_location(url));
         return PostgresStore::open(location, options);
     }
@@ -168,7 +168,7 @@ TEST_F(Postgres, a_database_in_another_encoding_is_refused) {
 }
 
 TEST_F(Postgres, many_openers_at_once_migrate_once) {
-    std::vector<std::future<Result<std::unique_ptr<PostgresStore>>>> openers;
+    std::vector<std::future<expected<std::unique_ptr<PostgresStore>>>> openers;
     for (int i = 0; i < 4; ++i) {
         openers.push_back(std::async(std::launch::async, [this] { return open_at(url_); }));
     }

@@ -147,7 +147,7 @@ TEST_F(SqliteDurability, a_read_that_saw_a_commit_ends_when_that_is_durable) {
     std::promise<std::size_t> seen;
     std::atomic<bool> synced = false;
     auto reader = std::async(std::launch::async, [&] {
-        const auto outcome = store().read([&](Reader& r) -> Result<void> {
+        const auto outcome = store().read([&](Reader& r) -> expected<void> {
             FF_TRY(const auto rows, r.newest(99, 99));
             seen.set_value(rows.size());
             return {};
@@ -176,7 +176,7 @@ TEST_F(SqliteDurability, a_reader_does_not_block_the_writer_and_keeps_its_view) 
     std::promise<void> started;
     std::promise<void> may_end;
     auto reader = std::async(std::launch::async, [&] {
-        return store().read([&](Reader& r) -> Result<void> {
+        return store().read([&](Reader& r) -> expected<void> {
             FF_TRY(const auto first, r.newest(99, 99));
             started.set_value();
             may_end.get_future().wait();
@@ -207,7 +207,7 @@ TEST_F(SqliteDurability, a_failed_sync_is_final) {
     // The system reports a lost write once; the next sync would succeed without it.
     EXPECT_EQ(store().make_durable(), failed);
     EXPECT_EQ(store().begin(), failed);
-    const auto read = store().read([&](Reader& r) -> Result<void> {
+    const auto read = store().read([&](Reader& r) -> expected<void> {
         FF_TRY_VOID(r.execution(row.id));
         return {};
     });
@@ -218,7 +218,7 @@ TEST_F(SqliteDurability, readers_that_wait_hear_of_a_failed_sync) {
     commit_one();
     std::promise<void> seen;
     auto reader = std::async(std::launch::async, [&] {
-        return store().read([&](Reader& r) -> Result<void> {
+        return store().read([&](Reader& r) -> expected<void> {
             FF_TRY_VOID(r.newest(99, 99));
             seen.set_value();
             return {};
@@ -280,7 +280,7 @@ TEST_F(SqliteDurability, readers_behind_a_failed_commit_wait_for_the_last_good_o
     }
     std::promise<void> seen;
     auto reader = std::async(std::launch::async, [&] {
-        return store().read([&](Reader& r) -> Result<void> {
+        return store().read([&](Reader& r) -> expected<void> {
             FF_TRY_VOID(r.newest(99, 99));
             seen.set_value();
             return {};

@@ -143,7 +143,7 @@ class SqliteFile : public testing::Test {
         return store ? std::move(*store) : nullptr;
     }
     /// One line with the code and all of the words.
-    static void expect_refused(const Result<std::unique_ptr<Store>>& store, ErrorCode code,
+    static void expect_refused(const expected<std::unique_ptr<Store>>& store, ErrorCode code,
                                const std::vector<std::string>& words) {
         ASSERT_FALSE(store);
         const std::string message = store.error().message();
@@ -493,7 +493,7 @@ TEST_F(SqliteFile, a_row_that_cannot_be_is_corruption_and_the_others_can_be_read
     one_reader.pool_size = 2;
     store = open(one_reader);
     for (const auto& [id, detail] : expected) {
-        const auto read = store->read([&](Reader& r) -> Result<void> {
+        const auto read = store->read([&](Reader& r) -> expected<void> {
             FF_TRY_VOID(r.execution(id));
             return {};
         });
@@ -502,7 +502,7 @@ TEST_F(SqliteFile, a_row_that_cannot_be_is_corruption_and_the_others_can_be_read
         EXPECT_TRUE(read.error().detail.starts_with(detail)) << read.error().detail;
         EXPECT_TRUE(look(*store, [&](Reader& r) { return r.execution(good.id); }));
     }
-    const auto read = store->read([&](Reader& r) -> Result<void> {
+    const auto read = store->read([&](Reader& r) -> expected<void> {
         FF_TRY_VOID(r.input(2));
         return {};
     });

@@ -13,12 +13,12 @@ Location location_of(const std::string& store) {
     return *location;
 }
 
-Result<std::string> try_export(const std::string& store) {
+expected<std::string> try_export(const std::string& store) {
     FF_TRY(const auto source, open_export_source(location_of(store)));
     std::string text;
     ExportOptions options;
     options.now = t0;
-    FF_TRY_VOID(export_store(*source, options, [&](std::string_view lines) -> Result<void> {
+    FF_TRY_VOID(export_store(*source, options, [&](std::string_view lines) -> expected<void> {
         text += lines;
         return {};
     }));
@@ -31,8 +31,8 @@ std::string export_text(const std::string& store) {
     return text.value_or("");
 }
 
-Result<TransferSummary> import_text(const std::string& store, const std::string& text,
-                                    Soundness soundness) {
+expected<TransferSummary> import_text(const std::string& store, const std::string& text,
+                                      Soundness soundness) {
     FF_TRY(const auto target, open_import_target(location_of(store)));
     std::istringstream in(text);
     ImportOptions options;

@@ -11,11 +11,11 @@ namespace ff::store::test {
 
 /// `store` as for Engine::open.
 Location location_of(const std::string& store);
-Result<std::string> try_export(const std::string& store);
+expected<std::string> try_export(const std::string& store);
 /// An export that must go well; its time is t0.
 std::string export_text(const std::string& store);
-Result<TransferSummary> import_text(const std::string& store, const std::string& text,
-                                    Soundness soundness = Soundness::demanded);
+expected<TransferSummary> import_text(const std::string& store, const std::string& text,
+                                      Soundness soundness = Soundness::demanded);
 
 /// The lines of a text, each without its end, and back.
 std::vector<std::string> lines_of(const std::string& text);

@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "base/json.h"
+#include <ff/json.h>
 #include "store/row_text.h"
 #include "store/sqlite_db.h"
 #include "store/sqlite_store.h"
@@ -226,7 +226,7 @@ TEST_F(Transfer, a_row_names_what_is_not_the_default) {
     append_row(out, entry);
     EXPECT_EQ(out, R"({"namespace":"acme","idempotency_key":{"hex":"fe"},)"
                    R"("execution_id":"0001000000000000000000000000000000ab","expires_at":7})");
-    const auto value = json::parse(out);
+    const auto value = js::parse(out);
     ASSERT_TRUE(value);
     core::IdempotencyEntry back;
     EXPECT_EQ(take_row_text(*value, back), "");
@@ -467,11 +467,11 @@ TEST_F(Transfer, a_killed_import_leaves_a_store_that_can_be_filled) {
 /// A target that only takes notes, and can refuse.
 class NotingTarget final : public ImportTarget {
   public:
-    Result<void> begin(const StoreFacts& facts) override {
+    expected<void> begin(const StoreFacts& facts) override {
         begun_with = facts;
         return {};
     }
-    Result<void> write(const RowBatch& rows) override {
+    expected<void> write(const RowBatch& rows) override {
         if (table_name(rows) == refuse_table) {
             return std::unexpected(refused_row(1, "not this one"));
         }
@@ -481,18 +481,18 @@ class NotingTarget final : public ImportTarget {
         written.emplace_back(std::string(table_name(rows)), row_count(rows));
         return {};
     }
-    Result<void> commit(const StoreFacts& facts) override {
+    expected<void> commit(const StoreFacts& facts) override {
         committed_with = facts;
         return commit_outcome;
     }
-    Result<void> next_page(RowBatch& rows, std::size_t) override {
+    expected<void> next_page(RowBatch& rows, std::size_t) override {
         rows = empty_batch(rows.index());
         return {};
     }
 
     std::string refuse_table;
     std::string fail_table;
-    Result<void> commit_outcome;
+    expected<void> commit_outcome;
     std::optional<StoreFacts> begun_with;
     std::optional<StoreFacts> committed_with;
     std::vector<std::pair<std::string, std::size_t>> written;

@@ -9,7 +9,7 @@ namespace ff::testing {
 namespace {
 
 template <class T>
-std::optional<Error> refusal(const Result<T>& result) {
+std::optional<Error> refusal(const expected<T>& result) {
     return result ? std::nullopt : std::optional(result.error());
 }
 

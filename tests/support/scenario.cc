@@ -133,7 +133,7 @@ std::string Scenario::name_of(const ExecutionId& id) const {
     return it == ids.end() ? id.to_string() : it->first;
 }
 
-std::string Scenario::take(const Task& task, const std::string& worker) {
+std::string Scenario::take(const ClaimedTask& task, const std::string& worker) {
     const std::string name = name_of(task.execution_id());
     handles[{name, worker}] = task.handle;
     handles[{name, ""}] = task.handle;
@@ -149,7 +149,7 @@ struct Scenario::Commands {
     static const std::map<std::string_view, Function>& table();
 
     template <class T, class InWords>
-    static std::string say(const Result<T>& result, InWords in_words) {
+    static std::string say(const expected<T>& result, InWords in_words) {
         return result ? in_words(*result) : text(result.error().code);
     }
     template <class T>
@@ -269,7 +269,8 @@ struct Scenario::Commands {
     static std::string use_grant(Scenario& s, Row& row) {
         auto args = addressed<Args>(s, row);
         args.lease_ttl_ms = row.number("ttl", args.lease_ttl_ms);
-        return say(s.run(args), [&](const Task& task) { return s.take(task, args.worker_id); });
+        return say(s.run(args),
+                   [&](const ClaimedTask& task) { return s.take(task, args.worker_id); });
     }
     static std::string issue_grant_and_claim(Scenario& s, Row& row) {
         IssueGrantAndClaim args;

@@ -60,14 +60,14 @@ class Scenario : public World {
     std::string fact(const core::Execution& e, const std::string& name) const;
     std::string differences(std::string_view expected) const;
     std::string name_of(const ExecutionId& id) const;
-    std::string take(const Task& task, const std::string& worker);
+    std::string take(const ClaimedTask& task, const std::string& worker);
 
     std::string subject_;  ///< the execution named last
 };
 
 /// `code` or `code: detail` of an error, `ok` of a success.
 template <class T>
-std::string answer_of(const Result<T>& result) {
+std::string answer_of(const expected<T>& result) {
     return result ? "ok" : result.error().message();
 }
 

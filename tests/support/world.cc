@@ -45,12 +45,12 @@ bool has_ended(const core::Attempt& attempt) { return attempt.ended_at.has_value
 
 // --------------------------------------------------------------------------------- operations
 
-Result<CreateResult> World::run(CreateExecution op) {
+expected<CreateResult> World::run(CreateExecution op) {
     FF_TRY(auto command, core::prepare(std::move(op), settings_, ids_, now));
     return decide_and_commit(command);
 }
 
-Result<ClaimResult> World::run(Claim op) {
+expected<ClaimResult> World::run(Claim op) {
     FF_TRY_VOID(core::validate(op));
     ClaimResult result;
     while (result.tasks.size() < op.max_tasks) {
@@ -70,7 +70,7 @@ Result<ClaimResult> World::run(Claim op) {
     return result;
 }
 
-Result<ClaimForWorkerResult> World::run(ClaimForWorker op) {
+expected<ClaimForWorkerResult> World::run(ClaimForWorker op) {
     FF_TRY_VOID(core::validate(op));
     const Claim wanted{.lanes = {op.lane_id}, .capabilities = op.capabilities, .ns = op.ns};
     while (const core::Execution* found = candidate(wanted)) {

@@ -54,9 +54,9 @@ class World {
         }
         return decide_and_commit(op);
     }
-    Result<CreateResult> run(CreateExecution op);
-    Result<ClaimResult> run(Claim op);
-    Result<ClaimForWorkerResult> run(ClaimForWorker op);
+    expected<CreateResult> run(CreateExecution op);
+    expected<ClaimResult> run(Claim op);
+    expected<ClaimForWorkerResult> run(ClaimForWorker op);
 
     /// Handles every timer that is due now. Answers how many found something to do.
     std::size_t tick();
@@ -99,7 +99,7 @@ class World {
     }
     /// Keeps what was decided, also what a rejection writes.
     template <class R>
-    Result<R> settle(core::Snapshot& view, core::Decision<R> decision) {
+    expected<R> settle(core::Snapshot& view, core::Decision<R> decision) {
         if (!decision.answer && !decision.changes.empty() &&
             decision.answer.error().code != ErrorCode::lease_expired &&
             decision.answer.error().code != ErrorCode::capability_mismatch) {

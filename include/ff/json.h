@@ -17,7 +17,7 @@
 
 #include <ff/error.h>
 
-namespace ff::json {
+namespace ff::js {
 
 class Value;
 using Array = std::vector<Value>;
@@ -34,19 +34,21 @@ struct Number {
 class Value {
   public:
     Value() = default;
-    Value(std::nullptr_t) {}                                           // NOLINT
-    Value(bool b) : data_(b) {}                                        // NOLINT
-    Value(std::int64_t n) : data_(Number{std::to_string(n)}) {}        // NOLINT
-    Value(std::uint64_t n) : data_(Number{std::to_string(n)}) {}       // NOLINT
-    Value(int n) : data_(Number{std::to_string(n)}) {}                 // NOLINT
-    Value(std::uint32_t n) : data_(Number{std::to_string(n)}) {}       // NOLINT
-    Value(double d);                                                   // NOLINT: finite only
-    Value(Number n) : data_(std::move(n)) {}                           // NOLINT
-    Value(const char* s) : data_(std::string(s)) {}                    // NOLINT
-    Value(std::string_view s) : data_(std::string(s)) {}               // NOLINT
-    Value(std::string s) : data_(std::move(s)) {}                      // NOLINT
-    Value(Array a) : data_(std::move(a)) {}                            // NOLINT
-    Value(Object o) : data_(std::move(o)) {}                           // NOLINT
+    Value(std::nullptr_t) {}                                      // NOLINT
+    Value(bool b) : data_(b) {}                                   // NOLINT
+    Value(std::int64_t n) : data_(Number{std::to_string(n)}) {}   // NOLINT
+    Value(std::uint64_t n) : data_(Number{std::to_string(n)}) {}  // NOLINT
+    Value(int n) : data_(Number{std::to_string(n)}) {}            // NOLINT
+    Value(std::uint32_t n) : data_(Number{std::to_string(n)}) {}  // NOLINT
+    Value(double d);                                              // NOLINT: finite only
+    Value(Number n) : data_(std::move(n)) {}                      // NOLINT
+    Value(const char* s) : data_(std::string(s)) {}               // NOLINT
+    Value(std::string_view s) : data_(std::string(s)) {}          // NOLINT
+    Value(std::string s) : data_(std::move(s)) {}                 // NOLINT
+    Value(Array a) : data_(std::move(a)) {}                       // NOLINT
+    Value(Object o) : data_(std::move(o)) {}                      // NOLINT
+    /// An object: `json{{"ok", true}, {"n", 3}}`.
+    Value(std::initializer_list<Member> members) : data_(Object(members)) {}
 
     bool operator==(const Value&) const = default;
 
@@ -81,7 +83,7 @@ struct ParseLimits {
 /// One JSON document and nothing after it. Strict RFC 8259: UTF-8 checked, no NaN, no trailing
 /// commas, no comments, lone surrogates refused. Duplicate members: the last one wins, at the
 /// place of the first. Errors are `invalid_input` with detail `<what> at line L column C`.
-Result<Value> parse(std::string_view text, ParseLimits limits = {});
+expected<Value> parse(std::string_view text, ParseLimits limits = {});
 
 /// Compact text. Strings are escaped minimally; numbers appear as they were spelled.
 std::string dump(const Value& value);
@@ -91,4 +93,8 @@ std::string dump_pretty(const Value& value);
 /// Appends a quoted and escaped string; for hot paths that write JSON without building values.
 void append_quoted(std::string& out, std::string_view text);
 
-}  // namespace ff::json
+}  // namespace ff::js
+
+namespace ff {
+using json = js::Value;
+}  // namespace ff

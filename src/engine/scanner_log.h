@@ -1,0 +1,47 @@
+// What the periodic passes have done since the engine was opened. Any thread.
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include <ff/contracts.h>
+
+namespace ff::engine {
+
+class ScannerLog {
+  public:
+    /// Before anything is noted or read.
+    void add(std::string_view scanner, DurationMs period_ms) {
+        ScannerInfo info;
+        info.scanner = scanner;
+        info.period_ms = period_ms;
+        scanners_.push_back(std::move(info));
+    }
+
+    void note(std::size_t index, TimestampMs now, std::chrono::nanoseconds took,
+              const expected<ScannerResult>& result) {
+        const auto us = static_cast<std::uint64_t>(
+            std::chrono::duration_cast<std::chrono::microseconds>(took).count());
+        const std::lock_guard lock(mutex_);
+        ScannerInfo& info = scanners_[index];
+        info.cycles += 1;
+        info.processed += result ? result->processed : 0;
+        info.errors += result ? result->errors : 1;
+        info.last_run_at = now;
+        info.last_duration_us = us;
+        info.total_duration_us += us;
+    }
+
+    [[nodiscard]] std::vector<ScannerInfo> all() const {
+        const std::lock_guard lock(mutex_);
+        return scanners_;
+    }
+
+  private:
+    mutable std::mutex mutex_;
+    std::vector<ScannerInfo> scanners_;  // guarded by mutex_ once the writer runs
+};
+
+}  // namespace ff::engine

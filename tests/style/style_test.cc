@@ -34,7 +34,8 @@ const std::map<std::string_view, std::set<std::string_view>> rooms_seen_from = {
     {"core", {"core", "base"}},
     {"store", {"store", "core", "base"}},
     {"engine", {"engine", "store", "core", "base"}},
-    {"cli", {"cli", "engine", "store", "core", "base"}},
+    {"wire", {"wire", "engine", "store", "core", "base"}},
+    {"cli", {"cli", "wire", "engine", "store", "core", "base"}},
 };
 
 // System headers beside the standard library: only where the outside world is met, never in core

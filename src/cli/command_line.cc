@@ -13,6 +13,7 @@
 
 #include "cli/completion.h"
 #include "cli/grammar.h"
+#include "cli/profile_list.h"
 #include "cli/suggest.h"
 #include "cli/terminal.h"
 #include "store/sqlite_db.h"
@@ -119,7 +120,8 @@ std::vector<std::string> words_of(int argc, const char* const* argv) {
 }
 
 ExitCode refuse_usage(const CLI::App& command, std::string_view fault) {
-    complain(fmt::format("{}; see {} --help", fault, path_of(command)));
+    const std::string_view between = fault.ends_with('?') ? " See" : "; see";
+    complain(fmt::format("{}{} {} --help", fault, between, path_of(command)));
     return ExitCode::usage;
 }
 
@@ -153,7 +155,7 @@ ExitCode after_output(ExitCode code) {
     return code == ExitCode::ok ? ExitCode::failed : code;
 }
 
-// -------------------------------------------------------------------------------- completion
+// ------------------------------------------------------------------------------ for the shell
 
 /// The words that a value can be. Some names of types are these words, see add_word().
 std::vector<std::string> words_of_type(const std::string& type) {
@@ -193,6 +195,23 @@ CompletedCommand describe(const CLI::App& command) {
     return out;
 }
 
+void add_profiles(CLI::App& app, Action& action, const Common& common) {
+    CLI::App& c = add_command(
+        app, "profiles", "Names for servers and stores",
+        "  ff profiles\n"
+        "  ff --profile prod ls\n"
+        "They stand in ~/.config/flowfabric/config.toml (FF_CONFIG names another file):\n"
+        "  default = \"local\"\n"
+        "  [profiles.local]\n"
+        "  connect = \"sqlite:app.db\"\n"
+        "  [profiles.prod]\n"
+        "  connect = \"https://flow.example.org\"\n"
+        "  token_file = \"prod.token\"        # readable by you only");
+    c.group("Shell");
+    add_output(c, common->output);
+    on_command(c, action, [common] { return list_profiles(common->output); });
+}
+
 void add_completion(CLI::App& app, Action& action) {
     auto shell = std::make_shared<Shell>(Shell::bash);
     CLI::App& c =
@@ -217,6 +236,7 @@ ExitCode run_command_line(int argc, const char* const* argv) {
     const auto common = std::make_shared<CommonOptions>();
     app.set_version_flag("--version", version_text());
     app.require_subcommand(1);
+    app.formatter(help_formatter());
     app.footer(
         "Examples:\n"
         "  ff demo                                   # see it work\n"
@@ -232,6 +252,7 @@ ExitCode run_command_line(int argc, const char* const* argv) {
     add_work_commands(app, action, common);
     add_operator_commands(app, action, common);
     add_store_commands(app, action);
+    add_profiles(app, action, common);
     add_completion(app, action);
     return after_output(parse_and_run(app, spell_out_watch(words_of(argc, argv)), action));
 }

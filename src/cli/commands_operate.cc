@@ -1,7 +1,6 @@
 // Commands of operators: change executions, see to lanes and upkeep, look at the whole.
 #include "cli/change.h"
 #include "cli/grammar.h"
-#include "cli/profile_list.h"
 #include "cli/show.h"
 #include "cli/top.h"
 #include "cli/watch.h"
@@ -229,23 +228,6 @@ void add_report(CLI::App& app, Action& action, const Common& common, const std::
     on_command(c, action, [common, show] { return print_from(*common, show); });
 }
 
-void add_profiles(CLI::App& app, Action& action, const Common& common) {
-    CLI::App& c = add_command(
-        app, "profiles", "Names for servers and stores",
-        "  ff profiles\n"
-        "  ff --profile prod ls\n"
-        "They stand in ~/.config/flowfabric/config.toml (FF_CONFIG names another file):\n"
-        "  default = \"local\"\n"
-        "  [profiles.local]\n"
-        "  connect = \"sqlite:app.db\"\n"
-        "  [profiles.prod]\n"
-        "  connect = \"https://flow.example.org\"\n"
-        "  token_file = \"prod.token\"        # readable by you only");
-    c.group("Shell");
-    add_output(c, common->output);
-    on_command(c, action, [common] { return list_profiles(common->output); });
-}
-
 }  // namespace
 
 void add_operator_commands(CLI::App& app, Action& action, const Common& common) {
@@ -260,7 +242,6 @@ void add_operator_commands(CLI::App& app, Action& action, const Common& common) 
     add_scanners(app, action, common);
     add_report(app, action, common, "store", "The store: kind, size, durability", &show_store);
     add_report(app, action, common, "capabilities", "What the engine can do", &show_capabilities);
-    add_profiles(app, action, common);
 }
 
 }  // namespace ff::cli

@@ -25,7 +25,32 @@ std::optional<DurationMs> watch_period(const std::string& text) {
     return static_cast<DurationMs>(std::llround(seconds * 1'000));
 }
 
+class HelpFormatter final : public CLI::Formatter {
+  public:
+    std::string make_option_name(const CLI::Option* option, bool positional) const override {
+        return positional ? option->get_type_name()
+                          : CLI::Formatter::make_option_name(option, positional);
+    }
+
+    std::string make_option_opts(const CLI::Option* option) const override {
+        const bool named = !option->get_positional() && option->get_type_size() != 0;
+        return (named ? " " + option->get_type_name() : "") +
+               (option->get_required() && named ? " (required)" : "");
+    }
+
+    std::string make_help(const CLI::App* app, std::string name,
+                          CLI::AppFormatMode mode) const override {
+        std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+        for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) {
+            text.erase(at, 1);
+        }
+        return text;
+    }
+};
+
 }  // namespace
+
+std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
 
 CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help,
                       const std::string& examples) {
@@ -84,7 +109,9 @@ void add_list_filter(CLI::App& app, ListFilter& filter) {
         }
     };
     app.add_option_function<std::vector<std::string>>(
-           "--state", take, "In this state (may be repeated): " + joined(words<PublicState>()))
+           "--state", take,
+           "In this state (may be repeated): waiting, delayed, rate_limited, waiting_children,\n"
+           "active, suspended, resumable, completed, failed, cancelled, expired, skipped")
         ->allow_extra_args(false)
         ->delimiter(',')
         ->check(quiet(CLI::IsMember(words<PublicState>())))

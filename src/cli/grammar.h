@@ -154,6 +154,8 @@ inline CLI::Option& add_span(CLI::App& app, const std::string& name,
                 ->type_name("SPAN");
 }
 
+/// Help that names arguments by what they are, and leaves out what the text says anyway.
+std::shared_ptr<CLI::FormatterBase> help_formatter();
 /// The filters of a list of executions.
 void add_list_filter(CLI::App& app, ListFilter& filter);
 /// Where the command finds its engine, and how it prints.

@@ -11,6 +11,7 @@
 #include "cli/profiles.h"
 #include "cli/reading_engine.h"
 #include "cli/text.h"
+#include "client/remote_engine.h"
 #include "store/location.h"
 #include "store/postgres_db.h"
 #include "store/store_file.h"
@@ -65,15 +66,33 @@ expected<Target> choose_address(const ConnectOptions& options) {
     if (profiles.standard) {
         return target_of(profiles, *profiles.standard);
     }
-    return Target{default_server, std::nullopt, "nothing else is named"};
+    return Target{default_server, std::nullopt, "the default; --connect names another, or a store"};
 }
 
-/// The engine behind a server's address.
+/// The engine behind a server's address. When it cannot be reached, who chose it is part of the
+/// answer: it may be a default that nobody thought of.
 expected<std::shared_ptr<Engine>> connect_to_server(const Target& target) {
-    return refuse(
-        fmt::format("this program cannot talk to a server yet, and {} is one ({}); name a "
-                    "store instead: --connect sqlite:PATH or postgres://…",
-                    target.shown(), target.chosen_by));
+    if (target.shown() != target.address) {
+        return refuse(
+            fmt::format("{} with a user and a password in it; a server knows only "
+                        "tokens: FF_API_TOKEN, or a profile's",
+                        target.shown()));
+    }
+    client::RemoteOptions options;
+    options.bearer_token = target.token;
+    auto connected = client::RemoteEngine::connect(target.address, options);
+    if (connected) {
+        return connected;
+    }
+    Error error = std::move(connected).error();
+    if (error.code == ErrorCode::unauthorized) {
+        error.detail = fmt::format("{} wants {}: FF_API_TOKEN, or token_file in a profile",
+                                   target.address, target.token ? "another token" : "a token");
+    } else if (info(error.code).kind == ErrorKind::transport) {
+        error.detail = fmt::format("no server answers at {} ({}): {}", target.address,
+                                   target.chosen_by, error.detail);
+    }
+    return std::unexpected(std::move(error));
 }
 
 expected<void> check_store(const store::Location& location, Access access) {

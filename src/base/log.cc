@@ -94,7 +94,7 @@ void append_text(std::string& out, std::string_view text, LogFormat format, Quot
         const CodePoint c = decode_utf8(text, at);
         if (c.bytes != 0) {
             append_escaped(out, c.value, quotes);
-        } else if (format == LogFormat::json) {
+        } else if (format == LogFormat::json_) {
             append_utf8(out, 0xFFFD);
         } else {
             out += "\\x";
@@ -141,7 +141,7 @@ struct ValueWriter {
         if (std::isfinite(value)) {
             append_number(out, value);
         } else {
-            out += format == LogFormat::json ? "null" : std::isnan(value) ? "nan" : "inf";
+            out += format == LogFormat::json_ ? "null" : std::isnan(value) ? "nan" : "inf";
         }
     }
     void operator()(std::integral auto value) const { append_number(out, value); }
@@ -187,14 +187,14 @@ std::string json_line(const Event& event) {
     std::string out = R"({"ts":")" + event.time + R"(","level":")";
     out += to_string(event.level);
     out += R"(","target":)";
-    append_text(out, event.target, LogFormat::json, Quotes::around);
+    append_text(out, event.target, LogFormat::json_, Quotes::around);
     out += R"(,"msg":)";
-    append_text(out, event.message, LogFormat::json, Quotes::around);
+    append_text(out, event.message, LogFormat::json_, Quotes::around);
     for (const LogField& field : event.fields) {
         out.push_back(',');
-        append_text(out, field.key, LogFormat::json, Quotes::around);
+        append_text(out, field.key, LogFormat::json_, Quotes::around);
         out.push_back(':');
-        append_value(out, field.value, LogFormat::json);
+        append_value(out, field.value, LogFormat::json_);
     }
     out += "}\n";
     return out;
@@ -280,7 +280,7 @@ void Logger::write(LogLevel level, std::string_view target, std::string_view mes
                    std::span<const LogField> fields) {
     const Event event{utc_text(clock_->now()), level, target, message, fields};
     const std::string line =
-        options_.format == LogFormat::json ? json_line(event) : text_line(event);
+        options_.format == LogFormat::json_ ? json_line(event) : text_line(event);
     const std::lock_guard lock(mutex_);
     sink_(line);
 }

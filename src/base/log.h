@@ -34,7 +34,7 @@
 namespace ff {
 
 FF_WORD_ENUM(LogLevel, error, warn, info, debug, trace)
-FF_WORD_ENUM(LogFormat, text, json)
+FF_WORD_ENUM(LogFormat, text, json_)
 
 /// What is let through: a level for all targets, and other levels for some.
 class LogFilter {

@@ -52,7 +52,7 @@ std::string text_of(const LogField& field) {
 }
 
 js::Value json_of(const LogField& field) {
-    Captured captured("info", LogFormat::json);
+    Captured captured("info", LogFormat::json_);
     captured.target("http").info("m", {field});
     EXPECT_EQ(captured.lines.size(), 1U);
     const std::string line = captured.lines.at(0);
@@ -74,7 +74,7 @@ TEST(Log, ALineSaysWhenHowGraveWhereAndWhat) {
 }
 
 TEST(Log, AJsonLineHoldsTheSame) {
-    Captured captured("info", LogFormat::json);
+    Captured captured("info", LogFormat::json_);
     captured.target("http").warn("slow", {{"ms", 12.5}, {"route", "/v1"}, {"retry", true}});
     ASSERT_EQ(captured.lines.size(), 1U);
     EXPECT_EQ(captured.lines[0],
@@ -214,7 +214,7 @@ TEST(Log, ForeignTextComesOutOfJsonAsItWent) {
 }
 
 TEST(Log, MessagesTargetsAndKeysCannotBreakALineEither) {
-    for (const LogFormat format : {LogFormat::text, LogFormat::json}) {
+    for (const LogFormat format : {LogFormat::text, LogFormat::json_}) {
         Captured captured("info", format);
         captured.target("ht\ntp").info("two\nlines", {{"k\ney", "v"}});
         ASSERT_EQ(captured.lines.size(), 1U);

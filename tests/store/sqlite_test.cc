@@ -478,12 +478,12 @@ TEST_F(SqliteFile, a_row_that_cannot_be_is_corruption_and_the_others_can_be_read
         {"UPDATE ff_exec_core SET extra = '[1]' WHERE eid = ", "extra: "},
         {"UPDATE ff_exec_core SET extra = '{\"replay_count\":-1}' WHERE eid = ", "extra: "},
     };
-    std::map<ExecutionId, std::string> expected;
+    std::map<ExecutionId, std::string> damaged;
     std::string damage;
     for (const auto& [update, detail] : faults) {
         const Execution row = waiting(store->next_eid(t0), good.route);
         put(*store, changes(row, input_of(row.eid)));
-        expected[row.id] = detail;
+        damaged[row.id] = detail;
         damage += update + std::to_string(row.eid) + ";";
     }
     damage += "UPDATE ff_exec_input SET tags = '{\"a\":1}' WHERE eid = 2;";
@@ -492,7 +492,7 @@ TEST_F(SqliteFile, a_row_that_cannot_be_is_corruption_and_the_others_can_be_read
     EngineOptions one_reader;
     one_reader.pool_size = 2;
     store = open(one_reader);
-    for (const auto& [id, detail] : expected) {
+    for (const auto& [id, detail] : damaged) {
         const auto read = store->read([&](Reader& r) -> expected<void> {
             FF_TRY_VOID(r.execution(id));
             return {};
@@ -513,7 +513,7 @@ TEST_F(SqliteFile, a_row_that_cannot_be_is_corruption_and_the_others_can_be_read
     {
         Transaction transaction(*store);
         core::ReadSet set;
-        set.need(expected.begin()->first);
+        set.need(damaged.begin()->first);
         EXPECT_FALSE(store->load(set, transaction.snapshot));
     }
     put(*store, changes(core::Lane{"x", LaneState::active, t0}));

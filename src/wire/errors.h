@@ -1,0 +1,29 @@
+// Errors on the wire (spec 07 section 1.7): status and body from an Error, and back.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <ff/error.h>
+
+#include "wire/message.h"
+#include "wire/request_in.h"
+
+namespace ff::wire {
+
+/// What the engine refused.
+Answer write_error(const Error& error);
+/// What was no operation to begin with.
+Answer write_fault(const RequestFault& fault);
+/// `{"error":text}` and nothing more.
+Answer plain_error(int status, std::string_view text);
+
+/// The error that an answer tells of. Of one that is not ours, what its status says.
+Error read_error(int status, std::string_view body);
+
+/// `execution_not_active` as `ExecutionNotActive`.
+std::string camel_name(std::string_view code);
+/// The code of a word.
+std::optional<ErrorCode> parse_error_code(std::string_view word);
+
+}  // namespace ff::wire

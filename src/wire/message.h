@@ -1,0 +1,46 @@
+// HTTP as plain data: what a request asks for and what an answer says. No sockets, no library.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ff::wire {
+
+enum class Method : std::uint8_t { get, post, put, delete_ };
+
+std::string_view to_string(Method method);
+
+/// How large the body of a request may be (spec 07 section 1.5).
+enum class BodyClass : std::uint8_t { control, medium, large };
+
+constexpr std::size_t body_bytes_max(BodyClass size) {
+    switch (size) {
+        case BodyClass::large: return 1'048'576;
+        case BodyClass::medium: return 262'144;
+        case BodyClass::control: break;
+    }
+    return 65'536;
+}
+
+/// A request as a client sends it.
+struct Call {
+    Method method = Method::get;
+    std::string target;  ///< path and query, encoded
+    std::string body;    ///< JSON; empty: none
+};
+
+using Header = std::pair<std::string, std::string>;
+
+/// An answer as a server gives it.
+struct Answer {
+    int status = 200;
+    std::string body;
+    std::string_view content_type = "application/json";
+    std::vector<Header> headers;
+};
+
+}  // namespace ff::wire

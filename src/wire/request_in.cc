@@ -1,0 +1,295 @@
+#include "wire/request_in.h"
+
+#include <charconv>
+
+namespace ff::wire {
+
+std::string_view Routed::parameter(std::string_view name) const {
+    for (const auto& [key, value] : path) {
+        if (key == name) {
+            return value;
+        }
+    }
+    return {};
+}
+
+const std::string* Routed::query_value(std::string_view name) const {
+    const std::string* found = nullptr;
+    for (const auto& [key, value] : query) {
+        if (key == name) {
+            found = &value;
+        }
+    }
+    return found;
+}
+
+// ------------------------------------------------------------------------------------ query text
+
+Fault parse_text(std::string_view text, std::string& out) {
+    out = text;
+    return {};
+}
+
+Fault parse_text(std::string_view text, ExecutionId& out) {
+    const auto id = ExecutionId::parse(text);
+    if (!id) {
+        return ": " + id.error().detail;
+    }
+    out = *id;
+    return {};
+}
+
+namespace {
+
+template <class N>
+bool parse_whole(std::string_view text, N& out) {
+    const char* end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, out);
+    return error == std::errc() && at == end && !text.empty();
+}
+
+}  // namespace
+
+Fault parse_unsigned_text(std::string_view text, std::uint64_t high, std::uint64_t& out) {
+    std::uint64_t value = 0;
+    if (!parse_whole(text, value) || value > high) {
+        return ": expected an integer between 0 and " + std::to_string(high);
+    }
+    out = value;
+    return {};
+}
+
+Fault parse_text(std::string_view text, std::int64_t& out) {
+    std::int64_t value = 0;
+    if (!parse_whole(text, value)) {
+        return ": expected an integer";
+    }
+    out = value;
+    return {};
+}
+
+// ----------------------------------------------------------------------------------- the visitor
+
+std::optional<RequestFault> RequestIn::fault() const {
+    if (!path_fault_.empty()) {
+        return RequestFault{400, "invalid path: " + path_fault_};
+    }
+    if (bad_cursor_) {
+        return RequestFault{400, "invalid cursor: " + *bad_cursor_};
+    }
+    if (!query_fault_.empty()) {
+        return RequestFault{400, "invalid query: " + query_fault_};
+    }
+    if (!body_fault_.empty()) {
+        return RequestFault{422, "invalid JSON: Unprocessable Entity: " + body_fault_};
+    }
+    if (!id_fault_.empty()) {
+        return RequestFault{400, "invalid execution_id: " + id_fault_};
+    }
+    if (!mismatch_.empty()) {
+        return RequestFault{400, mismatch_};
+    }
+    if (corrupt_handle_) {
+        return RequestFault{400, *corrupt_handle_};
+    }
+    return std::nullopt;
+}
+
+const json* RequestIn::member_of(std::string_view name) const {
+    return body_fault_.empty() ? routed_.body.find(name) : nullptr;
+}
+
+const json* RequestIn::wanted(std::string_view name) {
+    const json* member = member_of(name);
+    if (member == nullptr && body_fault_.empty()) {
+        body_fault_ = std::string(name) + ": missing";
+    }
+    return member;
+}
+
+void RequestIn::keep(std::string_view name, Fault fault) {
+    if (!fault.empty() && body_fault_.empty()) {
+        body_fault_ = std::string(name) + std::move(fault);
+    }
+}
+
+void RequestIn::keep_query(std::string_view name, Fault fault) {
+    if (!fault.empty() && query_fault_.empty()) {
+        query_fault_ = std::string(name) + std::move(fault);
+        if (name == "cursor") {
+            bad_cursor_ = *routed_.query_value("cursor");
+        }
+    }
+}
+
+void RequestIn::id(ExecutionId& id) {
+    const auto parsed = ExecutionId::parse(routed_.parameter("id"));
+    if (!parsed) {
+        id_fault_ = parsed.error().detail;
+    } else {
+        id = *parsed;
+    }
+    const json* member = member_of("execution_id");
+    if (member == nullptr) {
+        return;
+    }
+    ExecutionId named;
+    Fault fault = read(*member, named);
+    if (fault.empty() && parsed && named != *parsed) {
+        mismatch_ = "path execution_id does not match body execution_id";
+    }
+    keep("execution_id", std::move(fault));
+}
+
+void RequestIn::lease(LeaseRef& lease) {
+    const std::string_view index = routed_.parameter("idx");
+    if (index != "current") {
+        std::uint32_t number = 0;
+        if (const Fault fault = parse_text(index, number); !fault.empty()) {
+            path_fault_ = "attempt index" + fault;
+        }
+        lease.attempt_index = number;
+    }
+    id(lease.execution_id);
+    if (const json* handle = member_of("handle"); handle != nullptr && !handle->is_null()) {
+        read_handle(*handle, lease);
+    } else if (const json* fence = member_of("fence"); fence != nullptr && !fence->is_null()) {
+        read_fence(*fence, lease);
+    }
+}
+
+void RequestIn::read_fence(const json& fence, LeaseRef& lease) {
+    if (fence.if_object() == nullptr) {
+        keep("fence", ": expected an object");
+        return;
+    }
+    const auto part = [&](std::string_view name, auto& value) {
+        if (const json* member = fence.find(name)) {
+            keep("fence." + std::string(name), read(*member, value));
+        }
+    };
+    part("lease_id", lease.lease_id);
+    part("lease_epoch", lease.lease_epoch);
+    part("attempt_id", lease.attempt_id);
+    std::optional<std::string> backend_word;
+    part("backend", backend_word);
+    if (backend_word) {
+        lease.backend = *backend_word == "postgres" ? BackendTag::postgres : BackendTag::sqlite;
+    }
+}
+
+void RequestIn::read_handle(const json& handle, LeaseRef& lease) {
+    const std::string* text = handle.if_string();
+    if (text == nullptr) {
+        keep("handle", ": expected a string");
+        return;
+    }
+    const auto parsed = Handle::parse_text(*text);
+    if (!parsed) {
+        corrupt_handle_ = "validation_error: " + parsed.error().detail;
+        return;
+    }
+    if (parsed->execution_id != lease.execution_id ||
+        parsed->attempt_index != lease.attempt_index) {
+        mismatch_ = "the handle names another execution or attempt than the path";
+        return;
+    }
+    lease = *parsed;
+}
+
+void RequestIn::query_tags(Tags& tags) {
+    constexpr std::string_view prefix = "tag.";
+    for (const auto& [key, value] : routed_.query) {
+        if (key.starts_with(prefix)) {
+            tags.insert_or_assign(key.substr(prefix.size()), value);
+        }
+    }
+}
+
+void RequestIn::query_order(bool& oldest_first) {
+    const std::string* text = routed_.query_value("order");
+    if (text == nullptr || *text == "created_desc") {
+        return;
+    }
+    oldest_first = *text == "created_asc";
+    keep_query("order", oldest_first ? "" : ": expected created_desc or created_asc");
+}
+
+void RequestIn::query_limit(std::uint32_t& limit, std::uint32_t fallback, std::uint32_t most) {
+    const std::string* text = routed_.query_value("limit");
+    limit = fallback;
+    if (text != nullptr) {
+        std::uint64_t number = 0;
+        Fault fault = parse_text(*text, number);
+        limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(number, most));
+        keep_query("limit", std::move(fault));
+    }
+}
+
+void RequestIn::lane(std::string_view name, std::string& value) {
+    required(name, value);
+    if (body_fault_.empty()) {
+        if (const auto ok = check_lane(name, value); !ok) {
+            body_fault_ = ok.error().detail;
+        }
+    }
+}
+
+void RequestIn::lanes(std::string_view name, std::vector<std::string>& values) {
+    required(name, values);
+    for (std::size_t i = 0; i < values.size() && body_fault_.empty(); ++i) {
+        if (const auto ok = check_lane(name, values[i]); !ok) {
+            body_fault_ = ok.error().detail;
+        }
+    }
+}
+
+void RequestIn::bytes(std::string_view name, std::string& value) {
+    if (const json* member = wanted(name)) {
+        keep(name, read_bytes(*member, value));
+    }
+}
+
+void RequestIn::optional_bytes(std::string_view name, std::optional<std::string>& value) {
+    const json* member = member_of(name);
+    if (member != nullptr && !member->is_null()) {
+        keep(name, read_bytes(*member, value.emplace()));
+    }
+}
+
+void RequestIn::optional_text(std::string_view name, std::optional<std::string>& value,
+                              std::size_t bytes_max) {
+    optional(name, value);
+    if (value && value->size() > bytes_max) {
+        keep(name, ": longer than " + std::to_string(bytes_max) + " bytes");
+    }
+}
+
+void RequestIn::document(std::string_view name, std::optional<std::string>& value) {
+    const json* member = member_of(name);
+    if (member != nullptr && !member->is_null()) {
+        keep(name, member->if_object() != nullptr ? "" : ": expected an object");
+        value = js::dump(*member);
+    }
+}
+
+void RequestIn::source(Source& source) {
+    source = Source::lease_holder;
+    std::optional<std::string> word;
+    optional("source", word);
+    if (word && *word == "operator_override") {
+        source = Source::operator_override;
+    } else if (word && *word != "lease_holder") {
+        keep("source", ": expected lease_holder or operator_override");
+    }
+}
+
+void RequestIn::backend(std::optional<BackendTag>& backend) {
+    std::optional<std::string> word;
+    optional("backend", word);
+    if (word) {
+        backend = *word == "postgres" ? BackendTag::postgres : BackendTag::sqlite;
+    }
+}
+
+}  // namespace ff::wire

@@ -1,0 +1,84 @@
+#include "wire/request_out.h"
+
+#include <type_traits>
+#include <variant>
+
+#include "base/check.h"
+
+namespace ff::wire {
+
+std::string_view to_string(Method method) {
+    switch (method) {
+        case Method::get: return "GET";
+        case Method::post: return "POST";
+        case Method::put: return "PUT";
+        case Method::delete_: return "DELETE";
+    }
+    return "";
+}
+
+void RequestOut::fill(std::string_view name, std::string_view value) {
+    const std::size_t open = at_.path.find('{', written_);
+    const std::size_t close = at_.path.find('}', written_);
+    FF_CHECK(open != std::string_view::npos && at_.path.substr(open + 1, close - open - 1) == name,
+             "parameters are described in the order of the path");
+    target_ += at_.path.substr(written_, open - written_);
+    append_encoded(target_, value);
+    written_ = close + 1;
+}
+
+void RequestOut::add_query(std::string_view name, std::string_view value) {
+    query_ += query_.empty() ? '?' : '&';
+    append_encoded(query_, name);
+    query_ += '=';
+    append_encoded(query_, value);
+}
+
+void RequestOut::query_tags(const Tags& tags) {
+    for (const auto& [key, value] : tags) {
+        add_query("tag." + key, value);
+    }
+}
+
+void RequestOut::query_order(bool oldest_first) {
+    if (oldest_first) {
+        add_query("order", "created_asc");
+    }
+}
+
+void RequestOut::lease(const LeaseRef& lease) {
+    id(lease.execution_id);
+    fill("idx", lease.attempt_index ? std::to_string(*lease.attempt_index) : "current");
+    if (!lease.lease_id && !lease.lease_epoch && !lease.attempt_id && !lease.backend) {
+        return;
+    }
+    body_.key("fence");
+    ObjectOut fence(text_);
+    fence.field_if("lease_id", lease.lease_id);
+    fence.field_if("lease_epoch", lease.lease_epoch);
+    fence.field_if("attempt_id", lease.attempt_id);
+    if (lease.backend) {
+        fence.field("backend", backend_word(*lease.backend));
+    }
+    fence.close();
+}
+
+Call RequestOut::take() {
+    body_.close();
+    target_ += at_.path.substr(written_);
+    FF_CHECK(target_.find('{') == std::string::npos, "every parameter has a value");
+    const bool has_body = at_.method == Method::post || at_.method == Method::put;
+    return {at_.method, target_ + query_, has_body ? std::move(text_) : std::string()};
+}
+
+Call write_request(const Request& request) {
+    return std::visit(
+        []<class Op>(const Op& op) {
+            RequestOut out(binding<Op>);
+            describe_request(out, const_cast<Op&>(op));  // NOLINT: a writer changes nothing
+            return out.take();
+        },
+        request);
+}
+
+}  // namespace ff::wire

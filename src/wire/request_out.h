@@ -1,0 +1,132 @@
+// Writing a request on the client: an operation as method, target and body. Nothing that the server
+// would take for granted is sent.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "wire/cursors.h"
+#include "wire/message.h"
+#include "wire/object.h"
+#include "wire/requests.h"
+#include "wire/url.h"
+
+namespace ff::wire {
+
+/// The visitor.
+class RequestOut {
+  public:
+    explicit RequestOut(const Binding& at) : at_(at), body_(text_) {}
+
+    /// The finished call; the visitor is used up.
+    Call take();
+
+    void id(const ExecutionId& id) { fill("id", id.to_string()); }
+    void path(std::string_view name, const std::string& value) { fill(name, value); }
+    void path_for_people(std::string_view name, const std::string& value) { fill(name, value); }
+    void lease(const LeaseRef& lease);
+
+    template <class T>
+    void query(std::string_view name, const T& value) {
+        add_query(name, text_of(value));
+    }
+    template <class T>
+    void query_optional(std::string_view name, const std::optional<T>& value) {
+        if (value) {
+            query(name, *value);
+        }
+    }
+    template <class T>
+    void query_each(std::string_view name, const std::vector<T>& values) {
+        for (const T& value : values) {
+            query(name, value);
+        }
+    }
+    void query_tags(const Tags& tags);
+    void query_order(bool oldest_first);
+    template <class Cursor>
+    void query_cursor(const std::optional<Cursor>& cursor) {
+        if (cursor) {
+            add_query("after", cursor_text(*cursor));
+        }
+    }
+    void query_limit(std::uint32_t limit, std::uint32_t /*fallback*/, std::uint32_t /*most*/ = 0) {
+        query("limit", limit);
+    }
+
+    template <class T>
+    void required(std::string_view name, const T& value) {
+        body_.field(name, value);
+    }
+    template <class T>
+    void optional(std::string_view name, const std::optional<T>& value) {
+        body_.field_if(name, value);
+    }
+    template <class T>
+    void defaulted(std::string_view name, const T& value) {
+        body_.field(name, value);
+    }
+    template <class T, class Low, class High>
+    void ranged(std::string_view name, const T& value, Low /*low*/, High /*high*/) {
+        body_.field(name, value);
+    }
+    void lane(std::string_view name, const std::string& value) { body_.field(name, value); }
+    void lanes(std::string_view name, const std::vector<std::string>& values) {
+        body_.field(name, values);
+    }
+    void bytes(std::string_view name, const std::string& value) { body_.bytes(name, value); }
+    void optional_bytes(std::string_view name, const std::optional<std::string>& value) {
+        if (value) {
+            body_.bytes(name, std::string_view(*value));
+        }
+    }
+    void optional_text(std::string_view name, const std::optional<std::string>& value,
+                       std::size_t /*bytes_max*/) {
+        optional(name, value);
+    }
+    void document(std::string_view name, const std::optional<std::string>& value) {
+        if (value) {
+            body_.document(name, value);
+        }
+    }
+    void source(Source source) {
+        if (source == Source::operator_override) {
+            body_.field("source", std::string_view("operator_override"));
+        }
+    }
+    void backend(const std::optional<BackendTag>& backend) {
+        if (backend) {
+            body_.field("backend", backend_word(*backend));
+        }
+    }
+    void constant(std::string_view name, std::string_view value) { body_.field(name, value); }
+
+  private:
+    static std::string_view backend_word(BackendTag backend) {
+        return backend == BackendTag::postgres ? "postgres" : "sqlite";
+    }
+    static std::string text_of(const std::string& value) { return value; }
+    static std::string text_of(const ExecutionId& id) { return id.to_string(); }
+    template <Integer T>
+    static std::string text_of(T value) {
+        return std::to_string(value);
+    }
+    template <WordEnum E>
+    static std::string text_of(E word) {
+        return std::string(to_string(word));
+    }
+    void fill(std::string_view name, std::string_view value);
+    void add_query(std::string_view name, std::string_view value);
+
+    const Binding& at_;
+    std::string target_;       ///< as far as it is known: parameters are filled in the path's order
+    std::size_t written_ = 0;  ///< of the template
+    std::string query_;
+    std::string text_;
+    ObjectOut body_;
+};
+
+/// The call of any operation.
+Call write_request(const Request& request);
+
+}  // namespace ff::wire

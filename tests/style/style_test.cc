@@ -35,7 +35,8 @@ const std::map<std::string_view, std::set<std::string_view>> rooms_seen_from = {
     {"store", {"store", "core", "base"}},
     {"engine", {"engine", "store", "core", "base"}},
     {"wire", {"wire", "engine", "store", "core", "base"}},
-    {"http", {"http", "wire", "engine", "store", "core", "base"}},
+    {"net", {"net", "base"}},
+    {"http", {"http", "wire", "net", "engine", "store", "core", "base"}},
     {"cli", {"cli", "engine", "store", "core", "base"}},
 };
 

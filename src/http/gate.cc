@@ -1,0 +1,103 @@
+#include "http/gate.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "wire/errors.h"
+
+namespace ff::http {
+
+Gate::Digest Gate::digest_of(std::string_view text) {
+    Digest digest{};
+    unsigned int size = 0;
+    FF_CHECK(EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr) == 1,
+             "SHA-256 is always there");
+    return digest;
+}
+
+bool Gate::same(const Digest& a, const Digest& b) {
+    return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+Gate::Gate(GateOptions options) : options_(std::move(options)) {
+    if (!options_.api_token.empty()) {
+        token_ = digest_of(options_.api_token);
+    }
+    if (!options_.admin_token.empty()) {
+        admin_ = digest_of(options_.admin_token);
+    }
+}
+
+std::optional<wire::Answer> Gate::refuse(const RequestHead& head, Access access) const {
+    const bool wants_admin = access == Access::admin && admin_;
+    if (access == Access::open || (!token_ && !wants_admin)) {
+        return std::nullopt;
+    }
+    constexpr std::string_view scheme = "Bearer ";
+    const std::string_view given = head.authorization ? *head.authorization : std::string_view();
+    if (given.starts_with(scheme)) {
+        // Digests are compared, so that neither the text nor its length shows in the time it takes.
+        const Digest presented = digest_of(given.substr(scheme.size()));
+        const bool is_ordinary = token_ && same(presented, *token_);
+        const bool is_admin = admin_ && same(presented, *admin_);
+        if (wants_admin ? is_admin : (is_ordinary || is_admin)) {
+            return std::nullopt;
+        }
+        if (wants_admin && is_ordinary) {
+            return wire::plain_error(403, "admin token required");
+        }
+    }
+    wire::Answer answer = wire::plain_error(401, "missing or invalid Authorization header");
+    answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return answer;
+}
+
+const std::string* Gate::allowed_origin(const RequestHead& head) const {
+    if (!head.origin) {
+        return nullptr;
+    }
+    if (options_.cors_any) {
+        return &any_;
+    }
+    std::string origin = *head.origin;
+    std::ranges::transform(origin, origin.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    const bool listed =
+        std::ranges::find(options_.cors_origins, origin) != options_.cors_origins.end();
+    return listed ? &*head.origin : nullptr;
+}
+
+std::optional<wire::Answer> Gate::preflight(const RequestHead& head) const {
+    if (head.method != "OPTIONS" || !head.origin || !head.asked_method) {
+        return std::nullopt;
+    }
+    wire::Answer answer{200, "", "", {}};
+    if (const std::string* origin = allowed_origin(head)) {
+        const bool any = options_.cors_any;
+        answer.headers = {{"Access-Control-Allow-Origin", *origin},
+                          {"Access-Control-Allow-Methods", any ? "*" : "GET, POST, PUT, DELETE"},
+                          {"Access-Control-Allow-Headers",
+                           any ? head.asked_headers.value_or("*")
+                               : (token_ ? "content-type, authorization" : "content-type")},
+                          {"Access-Control-Max-Age", "600"},
+                          {"Vary", "Origin"}};
+    }
+    return answer;
+}
+
+void Gate::mark(const RequestHead& head, wire::Answer& answer) const {
+    if (const std::string* origin = allowed_origin(head)) {
+        answer.headers.emplace_back("Access-Control-Allow-Origin", *origin);
+        if (options_.cors_any) {
+            answer.headers.emplace_back("Access-Control-Expose-Headers", "*");
+        } else {
+            answer.headers.emplace_back("Vary", "Origin");
+        }
+    }
+}
+
+}  // namespace ff::http

@@ -1,0 +1,48 @@
+// Who may come in: bearer tokens and cross-origin rules (spec 07 sections 1.3 and 1.4). Fixed after
+// construction; any thread.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/exchange.h"
+#include "http/router.h"
+
+namespace ff::http {
+
+struct GateOptions {
+    std::string api_token;    ///< empty: nobody is asked
+    std::string admin_token;  ///< empty: admin routes take the ordinary one
+    bool cors_any = false;
+    std::vector<std::string> cors_origins;  ///< lower case
+};
+
+class Gate {
+  public:
+    explicit Gate(GateOptions options);
+
+    /// The refusal, if the caller may not use routes of this kind.
+    [[nodiscard]] std::optional<wire::Answer> refuse(const RequestHead& head, Access access) const;
+    /// The answer to a browser's question whether it may ask; nothing when it is none.
+    [[nodiscard]] std::optional<wire::Answer> preflight(const RequestHead& head) const;
+    /// Adds what lets a browser see the answer.
+    void mark(const RequestHead& head, wire::Answer& answer) const;
+
+    [[nodiscard]] bool asks() const { return token_.has_value() || admin_.has_value(); }
+
+  private:
+    using Digest = std::array<unsigned char, 32>;
+    static Digest digest_of(std::string_view text);
+    static bool same(const Digest& a, const Digest& b);
+    [[nodiscard]] const std::string* allowed_origin(const RequestHead& head) const;
+
+    const GateOptions options_;
+    std::optional<Digest> token_;
+    std::optional<Digest> admin_;
+    const std::string any_ = "*";
+};
+
+}  // namespace ff::http

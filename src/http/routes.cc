@@ -1,0 +1,12 @@
+#include "http/routes.h"
+
+namespace ff::http {
+
+void add_routes(Router& router, Service& service) {
+    add_execution_routes(router, service);
+    add_attempt_routes(router, service);
+    add_worker_routes(router, service);
+    add_admin_routes(router, service);
+}
+
+}  // namespace ff::http

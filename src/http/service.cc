@@ -1,0 +1,124 @@
+#include "http/service.h"
+
+#include "http/routes.h"
+#include "wire/errors.h"
+
+namespace ff::http {
+
+namespace {
+
+/// `application/json` or `application/*+json`, with parameters.
+bool is_json_type(std::string_view type) {
+    std::string text(type.substr(0, type.find(';')));
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) {
+        text.pop_back();
+    }
+    for (char& c : text) {
+        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    return text == "application/json" ||
+           (text.starts_with("application/") && text.ends_with("+json"));
+}
+
+wire::RequestFault syntax_fault(const Error& error) {
+    return {400, "invalid JSON: Bad Request: " + error.detail};
+}
+
+/// Reads the body of a route that takes JSON; none at all counts as an empty object.
+std::optional<wire::RequestFault> read_body(const RequestHead& head, const std::string& text,
+                                            json& body) {
+    if (text.empty()) {
+        body = js::Object{};
+        return std::nullopt;
+    }
+    if (!is_json_type(head.content_type.value_or(""))) {
+        return wire::RequestFault{415, "invalid JSON: Unsupported Media Type"};
+    }
+    auto parsed = js::parse(text);
+    if (!parsed) {
+        return syntax_fault(parsed.error());
+    }
+    if (parsed->if_object() == nullptr) {
+        return wire::RequestFault{422, "invalid JSON: Unprocessable Entity: expected an object"};
+    }
+    body = std::move(*parsed);
+    return std::nullopt;
+}
+
+}  // namespace
+
+Service::Service(std::shared_ptr<Engine> engine, ServiceOptions options)
+    : engine_(std::move(engine)), options_(std::move(options)), gate_(options_.gate) {
+    add_routes(router_, *this);
+}
+
+Service::~Service() = default;
+
+wire::Answer Service::too_large(const Route& route) {
+    js::Object body{{"error", "payload_too_large"},
+                    {"limit_bytes", static_cast<std::uint64_t>(wire::body_bytes_max(route.size))},
+                    {"route", route.path}};
+    return {413, js::dump(body), "application/json", {}};
+}
+
+Admission Service::admit(const RequestHead& head) const {
+    Admission out;
+    if ((out.refusal = gate_.preflight(head))) {
+        return out;
+    }
+    Found found = router_.find(head.method, head.path());
+    // Who is not known learns nothing of what is there.
+    if ((out.refusal =
+             gate_.refuse(head, found.route != nullptr ? found.route->access : Access::token))) {
+        return out;
+    }
+    if (found.route == nullptr) {
+        out.refusal = wire::Answer{found.allow.empty() ? 404 : 405, "", "", {}};
+        if (!found.allow.empty()) {
+            out.refusal->headers.emplace_back("Allow", found.allow);
+        }
+        return out;
+    }
+    out.route = found.route;
+    out.parameters = std::move(found.parameters);
+    out.bad_escape = found.bad_escape;
+    out.body_max = wire::body_bytes_max(found.route->size);
+    if (head.content_length && *head.content_length > out.body_max) {
+        out.refusal = too_large(*found.route);
+    }
+    return out;
+}
+
+void Service::run(Admission admission, const RequestHead& head, std::string body, Respond respond,
+                  std::stop_token gone) {
+    Exchange exchange{
+        {std::move(admission.parameters), {}, {}}, {}, std::move(respond), std::move(gone)};
+    if (admission.bad_escape) {
+        exchange.answer(wire::write_fault({400, "invalid path: broken percent-encoding"}));
+        return;
+    }
+    auto query = wire::query_of(head.query());
+    if (!query) {
+        exchange.answer(wire::write_fault({400, "invalid query: broken percent-encoding"}));
+        return;
+    }
+    exchange.request.query = std::move(*query);
+    if (admission.route->body == Body::json) {
+        if (const auto fault = read_body(head, body, exchange.request.body)) {
+            exchange.answer(wire::write_fault(*fault));
+            return;
+        }
+    } else if (admission.route->body == Body::as_it_is) {
+        exchange.raw_body = std::move(body);
+    }
+    admission.route->handler(std::move(exchange));
+}
+
+void Service::finished(const RequestHead& head, const Route* route, int status,
+                       std::chrono::nanoseconds took) const {
+    if (options_.finished) {
+        options_.finished(head, route, status, took);
+    }
+}
+
+}  // namespace ff::http

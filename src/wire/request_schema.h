@@ -1,0 +1,141 @@
+// The OpenAPI operation of a request, from the same description that reads and writes it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <ff/json.h>
+
+#include "wire/requests.h"
+#include "wire/values.h"
+
+namespace ff::wire {
+
+/// The visitor: collects parameters and the members of the body.
+class RequestSchema {
+  public:
+    explicit RequestSchema(const Binding& at) : at_(at) {}
+
+    /// `parameters` and `requestBody`.
+    json take();
+
+    void id(const ExecutionId& /*id*/) {
+        parameter("path", "id", text("An execution id, `{fp:N}:<uuid>`"), true);
+    }
+    void path(std::string_view name, const std::string& /*value*/) {
+        parameter("path", name, text({}), true);
+    }
+    void path_for_people(std::string_view name, const std::string& value) { path(name, value); }
+    void lease(const LeaseRef& lease);
+
+    template <class T>
+    void query(std::string_view name, const T& value) {
+        parameter("query", name, schema_of(value), true);
+    }
+    template <class T>
+    void query_optional(std::string_view name, const std::optional<T>& /*value*/) {
+        parameter("query", name, schema_of(T{}), false);
+    }
+    template <class T>
+    void query_each(std::string_view name, const std::vector<T>& values) {
+        parameter("query", name, schema_of(values), false);
+    }
+    void query_tags(const Tags& /*tags*/);
+    void query_order(bool /*oldest_first*/);
+    template <class Cursor>
+    void query_cursor(const std::optional<Cursor>& /*cursor*/) {
+        parameter("query", "after", text("`next_cursor` of the page before"), false);
+    }
+    void query_limit(std::uint32_t limit, std::uint32_t fallback, std::uint32_t most = 1000);
+
+    template <class T>
+    void required(std::string_view name, const T& value) {
+        member(name, schema_of(value), true);
+    }
+    template <class T>
+    void optional(std::string_view name, const std::optional<T>& /*value*/) {
+        member(name, nullable(schema_of(T{})), false);
+    }
+    template <class T>
+    void defaulted(std::string_view name, const T& value) {
+        member(name, schema_of(value), false);
+    }
+    template <class T, class Low, class High>
+    void ranged(std::string_view name, const T& value, Low low, High high) {
+        json schema = integer(static_cast<std::int64_t>(low), static_cast<std::int64_t>(high));
+        schema.set("default", static_cast<std::int64_t>(value));
+        member(name, std::move(schema), false);
+    }
+    void lane(std::string_view name, const std::string& /*value*/) {
+        member(name, lane_schema(), true);
+    }
+    void lanes(std::string_view name, const std::vector<std::string>& /*values*/);
+    void bytes(std::string_view name, const std::string& /*value*/) {
+        member(name, reference("Bytes"), true);
+    }
+    void optional_bytes(std::string_view name, const std::optional<std::string>& /*value*/) {
+        member(name, reference("Bytes"), false);
+    }
+    void optional_text(std::string_view name, const std::optional<std::string>& /*value*/,
+                       std::size_t bytes_max);
+    void document(std::string_view name, const std::optional<std::string>& /*value*/) {
+        member(name, json{{"type", "object"}}, false);
+    }
+    void source(Source /*source*/);
+    void backend(const std::optional<BackendTag>& /*backend*/) {}
+    void constant(std::string_view name, std::string_view value) {
+        member(name, json{{"const", value}}, false);
+    }
+
+    // What single values look like.
+    static json text(std::string_view description);
+    static json integer(std::int64_t low, std::int64_t high);
+    static json reference(std::string_view name);
+    static json nullable(json schema);
+    static json lane_schema();
+    static json words(std::string_view names);
+    static json schema_of(const std::string&) { return text({}); }
+    static json schema_of(bool) { return json{{"type", "boolean"}}; }
+    static json schema_of(const ExecutionId&) { return text("An execution id"); }
+    static json schema_of(const Tags&);
+    template <class Tag>
+    static json schema_of(const UuidId<Tag>&) {
+        return json{{"type", "string"}, {"format", "uuid"}};
+    }
+    template <Integer T>
+    static json schema_of(T) {
+        using Limits = std::numeric_limits<T>;
+        constexpr auto most = std::numeric_limits<std::int64_t>::max();
+        return integer(static_cast<std::int64_t>(Limits::min()),
+                       std::cmp_greater(Limits::max(), most)
+                           ? most
+                           : static_cast<std::int64_t>(Limits::max()));
+    }
+    template <WordEnum E>
+    static json schema_of(E) {
+        return words(enum_text(E{}));
+    }
+    template <class T>
+    static json schema_of(const std::vector<T>&) {
+        return json{{"type", "array"}, {"items", schema_of(T{})}};
+    }
+
+  private:
+    void parameter(std::string_view in, std::string_view name, json schema, bool required);
+    void member(std::string_view name, json schema, bool required);
+
+    const Binding& at_;
+    js::Array parameters_;
+    js::Object members_;
+    js::Array required_;
+};
+
+template <class Op>
+json request_schema() {
+    RequestSchema schema(binding<Op>);
+    Op op;
+    describe_request(schema, op);
+    return schema.take();
+}
+
+}  // namespace ff::wire

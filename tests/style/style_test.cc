@@ -34,6 +34,9 @@ const std::map<std::string_view, std::set<std::string_view>> rooms_seen_from = {
     {"core", {"core", "base"}},
     {"store", {"store", "core", "base"}},
     {"engine", {"engine", "store", "core", "base"}},
+    {"wire", {"wire", "engine", "store", "core", "base"}},
+    {"net", {"net", "base"}},
+    {"http", {"http", "wire", "net", "engine", "store", "core", "base"}},
     {"cli", {"cli", "engine", "store", "core", "base"}},
 };
 

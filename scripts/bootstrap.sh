@@ -9,7 +9,7 @@ set -euo pipefail
 
 packages=(
     g++ cmake ninja-build make ccache mold pkg-config git python3
-    libsqlite3-dev sqlite3 libfmt-dev libcli11-dev libgtest-dev librapidcheck-dev
+    libsqlite3-dev sqlite3 libfmt-dev libcli11-dev libtomlplusplus-dev libgtest-dev librapidcheck-dev
     libpq-dev postgresql pgbouncer
 )
 lint_packages=(clang-tidy-19 clang-format-19)

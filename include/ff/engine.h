@@ -16,6 +16,7 @@
 
 #include <ff/clock.h>
 #include <ff/contracts.h>
+#include <ff/histogram.h>
 
 namespace ff {
 
@@ -48,7 +49,28 @@ struct EngineOptions {
     std::function<void(std::string_view)> warn;  ///< where warnings go; stderr when absent
 };
 
-/// What goes on inside an engine, for metrics, tests and benchmarks. Counters since open.
+/// What an engine has done for one lane. Attempts are counted when they end; one that was taken
+/// over after its lease was lost does not end.
+struct LaneStats {
+    std::string lane;
+    std::uint64_t claims = 0;     ///< leases given out, reclaims and resumptions among them
+    std::uint64_t ok = 0;         ///< attempts that succeeded
+    std::uint64_t error = 0;      ///< failed, and that was the end
+    std::uint64_t retry = 0;      ///< failed or timed out, and another is to come
+    std::uint64_t timeout = 0;    ///< over their time, and that was the end
+    std::uint64_t cancelled = 0;  ///< ended by a cancel
+
+    bool operator==(const LaneStats&) const = default;
+};
+
+/// How long the passes of a background job took.
+struct ScannerStats {
+    std::string scanner;
+    DurationHistogram cycles;
+};
+
+/// What goes on inside an engine, for metrics, tests and benchmarks. Counters since open, of what
+/// this engine did: others on the same database have their own.
 struct EngineStats {
     std::uint64_t commands = 0;
     std::uint64_t batches = 0;  ///< transactions that held them
@@ -56,6 +78,15 @@ struct EngineStats {
     std::uint64_t due_handled = 0;     ///< things done because their time had come
     std::uint64_t waiting_claims = 0;  ///< now
     std::uint64_t queue_depth = 0;     ///< now
+    DurationHistogram transactions;    ///< that wrote something, from begin to commit
+    DurationHistogram syncs;           ///< of the log, where the engine does them
+    std::uint64_t retries_busy = 0;    ///< transactions run again: others were in the way,
+    std::uint64_t retries_io = 0;      ///< or the connection was lost
+    std::uint64_t renewals_ok = 0;
+    std::uint64_t renewals_refused = 0;
+    /// By name. Beyond the 64th lane all are counted under `other`, which stands last.
+    std::vector<LaneStats> lanes;
+    std::vector<ScannerStats> scanners;
 };
 
 class Engine {

@@ -35,7 +35,10 @@ class Polling : public std::enable_shared_from_this<Polling> {
   private:
     void heard(expected<wire::Received> received, DurationMs waited) {
         if (!received) {
-            const bool given_up = !received.error().field("given_up").empty();
+            // An engine that stops lets its waiting claims go empty, here as elsewhere.
+            const bool given_up = !received.error().field("given_up").empty() ||
+                                  (claim_.max_wait_ms > 0 &&
+                                   received.error().code == ErrorCode::shutting_down);
             finish(given_up ? Response(std::move(got_))
                             : Response(std::unexpected(std::move(received).error())));
             return;

@@ -34,10 +34,11 @@ void reads_of(const Command& command, core::ReadSet& set) {
 
 }  // namespace
 
-Batch::Batch(store::Store& store, const core::Settings& settings, IdSource& ids,
+Batch::Batch(store::Store& store, const core::Settings& settings, IdSource& ids, Tally& tally,
              std::size_t waiting_claims_max, WarnFn warn)
     : store_(store),
       settings_(settings),
+      tally_(tally),
       warn_(std::move(warn)),
       snapshot_(store.routes()),
       ctx_{0, ids, store, policies_, settings},
@@ -154,14 +155,19 @@ void Batch::decide_all(std::vector<Pending>& commands, Run& run) {
     commands = std::move(claims);
 }
 
+expected<void> Batch::begin(TimestampMs now) {
+    ctx_.now = now;
+    due_now_.clear();
+    began_ = std::chrono::steady_clock::now();
+    return store_.begin();
+}
+
 Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_t due_max,
                       Waiting waiting) {
     Run run;
     run.outcomes.reserve(commands.size());
-    ctx_.now = now;
-    due_now_.clear();
     only_due_ = commands.empty();
-    if (auto begun = store_.begin(); !begun) {
+    if (auto begun = begin(now); !begun) {
         pause_due();
         for (Pending& pending : commands) {
             run.outcomes.push_back({std::move(pending), Response(Done{})});
@@ -232,6 +238,7 @@ expected<void> Batch::commit(Run& run) {
         return {};
     }
     FF_TRY_VOID(store_.commit(snapshot_, ctx_.now, settings_.retention_ms));
+    tally_.committed(snapshot_, std::chrono::steady_clock::now() - began_);
     run.wrote = true;
     unsynced_ = true;
     after_commit();
@@ -281,10 +288,8 @@ void Batch::set_aside(core::Eid eid) {
 }
 
 expected<void> Batch::run_internal(TimestampMs now, const std::function<expected<void>()>& body) {
-    ctx_.now = now;
-    due_now_.clear();
     only_due_ = false;
-    FF_TRY_VOID(store_.begin());
+    FF_TRY_VOID(begin(now));
     Run run;
     if (auto ok = body(); !ok) {
         store_.rollback();

@@ -7,6 +7,7 @@
 // Writer thread only.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "engine/claim_desk.h"
 #include "engine/command.h"
 #include "engine/ready_index.h"
+#include "engine/tally.h"
 #include "store/store.h"
 
 namespace ff::engine {
@@ -28,7 +30,7 @@ class Batch {
   public:
     using WarnFn = std::function<void(std::string_view)>;
 
-    Batch(store::Store& store, const core::Settings& settings, IdSource& ids,
+    Batch(store::Store& store, const core::Settings& settings, IdSource& ids, Tally& tally,
           std::size_t waiting_claims_max, WarnFn warn);
 
     struct Run {
@@ -91,6 +93,8 @@ class Batch {
     /// Whose fault a failure may be: of work that is due, or of anything else in the batch.
     enum class Suspect : std::uint8_t { due, others };
     void fail(Run& run, Error error, Suspect suspect);
+    /// Begins a transaction of the store.
+    expected<void> begin(TimestampMs now);
     /// Due work failed and nothing else is to blame: leave all of it, or one row, for a while.
     void pause_due();
     void set_aside(core::Eid eid);
@@ -98,6 +102,7 @@ class Batch {
 
     store::Store& store_;
     const core::Settings& settings_;
+    Tally& tally_;
     WarnFn warn_;
     core::PolicyCache policies_;
     core::Snapshot snapshot_;
@@ -105,6 +110,7 @@ class Batch {
     ReadyIndex ready_;
     ClaimDesk desk_;
     std::optional<TimestampMs> next_due_;
+    std::chrono::steady_clock::time_point began_;  ///< the running transaction
     bool unsynced_ = false;
     /// What the running transaction holds: the due rows, and whether there were commands.
     std::vector<core::Eid> due_now_;

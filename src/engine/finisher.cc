@@ -1,6 +1,7 @@
 #include "engine/finisher.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -8,7 +9,8 @@
 
 namespace ff::engine {
 
-Finisher::Finisher(store::Store& store) : store_(store), thread_([this] { run(); }) {}
+Finisher::Finisher(store::Store& store, Tally& tally)
+    : store_(store), tally_(tally), thread_([this] { run(); }) {}
 
 Finisher::~Finisher() {
     {
@@ -20,6 +22,7 @@ Finisher::~Finisher() {
 }
 
 void Finisher::finish(std::vector<Outcome> outcomes, bool wrote) {
+    tally_.answered(outcomes);
     if (store_.commits_are_durable()) {
         for (Outcome& outcome : outcomes) {
             outcome.pending.done(std::move(outcome.response));
@@ -70,9 +73,11 @@ void Finisher::run() {
         room_.notify_all();
 
         if (wrote && !broken) {
+            const auto began = std::chrono::steady_clock::now();
             if (auto synced = store_.make_durable(); !synced) {
                 broken = std::move(synced).error();
             }
+            tally_.synced(std::chrono::steady_clock::now() - began);
         }
         for (Outcome& outcome : outcomes) {
             outcome.pending.done(broken ? Response(std::unexpected(*broken))

@@ -12,13 +12,14 @@
 #include <vector>
 
 #include "engine/command.h"
+#include "engine/tally.h"
 #include "store/store.h"
 
 namespace ff::engine {
 
 class Finisher {
   public:
-    explicit Finisher(store::Store& store);
+    Finisher(store::Store& store, Tally& tally);
     /// Finishes everything handed over.
     ~Finisher();
 
@@ -36,15 +37,16 @@ class Finisher {
     static constexpr std::size_t batches_max = 2;
 
     store::Store& store_;
+    Tally& tally_;
     std::mutex mutex_;
     std::condition_variable work_;
     std::condition_variable room_;
     std::vector<Outcome> outcomes_;  // guarded by mutex_
-    std::size_t batches_ = 0;      // guarded by mutex_: handed over, not taken yet
-    bool wrote_ = false;           // guarded by mutex_
-    bool busy_ = false;            // guarded by mutex_
-    bool stop_ = false;            // guarded by mutex_
-    std::optional<Error> broken_;  // guarded by mutex_
+    std::size_t batches_ = 0;        // guarded by mutex_: handed over, not taken yet
+    bool wrote_ = false;             // guarded by mutex_
+    bool busy_ = false;              // guarded by mutex_
+    bool stop_ = false;              // guarded by mutex_
+    std::optional<Error> broken_;    // guarded by mutex_
     std::thread thread_;
 };
 

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <mutex>
 #include <string_view>
 #include <vector>
 
-#include <ff/contracts.h>
+#include <ff/engine.h>
+
+#include "base/atomic_histogram.h"
 
 namespace ff::engine {
 
@@ -18,12 +21,14 @@ class ScannerLog {
         info.scanner = scanner;
         info.period_ms = period_ms;
         scanners_.push_back(std::move(info));
+        cycles_.emplace_back();
     }
 
     void note(std::size_t index, TimestampMs now, std::chrono::nanoseconds took,
               const expected<ScannerResult>& result) {
         const auto us = static_cast<std::uint64_t>(
             std::chrono::duration_cast<std::chrono::microseconds>(took).count());
+        cycles_[index].observe(took);
         const std::lock_guard lock(mutex_);
         ScannerInfo& info = scanners_[index];
         info.cycles += 1;
@@ -39,7 +44,15 @@ class ScannerLog {
         return scanners_;
     }
 
+    void fill(EngineStats& stats) const {
+        const std::lock_guard lock(mutex_);
+        for (std::size_t i = 0; i < scanners_.size(); ++i) {
+            stats.scanners.push_back({scanners_[i].scanner, cycles_[i].read()});
+        }
+    }
+
   private:
+    std::deque<AtomicHistogram> cycles_;  ///< in the same order; fixed once the writer runs
     mutable std::mutex mutex_;
     std::vector<ScannerInfo> scanners_;  // guarded by mutex_ once the writer runs
 };

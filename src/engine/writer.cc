@@ -36,8 +36,8 @@ Writer::Writer(store::Store& store, const core::Settings& settings, const Engine
       options_(options),
       clock_(clock),
       warn_(std::move(warn)),
-      finisher_(store),
-      batch_(store, settings, ids, options.waiting_claims_max, warn_),
+      finisher_(store, tally_),
+      batch_(store, settings, ids, tally_, options.waiting_claims_max, warn_),
       scanners_(batch_, settings, options, clock.now(),
                 [this](TimestampMs now) { return handle_due(now); }),
       thread_([this] { run(); }) {
@@ -150,6 +150,8 @@ EngineStats Writer::stats() const {
     stats.due_handled = due_handled_;
     stats.waiting_claims = waiting_;
     stats.rows_written = store_.rows_written();
+    tally_.fill(stats);
+    scanners_.log().fill(stats);
     std::lock_guard lock(mutex_);
     stats.queue_depth = inbox_.size();
     return stats;
@@ -268,6 +270,7 @@ Batch::Run Writer::transact(std::vector<Pending> commands, TimestampMs now, std:
                 again.push_back(std::move(outcome.pending));
             }
         }
+        tally_.run_again(run.failure->code);
         now = clock_.now();  // leases count from here
         run = batch_.run(std::move(again), now, due_max, waiting);
     }

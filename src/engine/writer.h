@@ -67,6 +67,7 @@ class Writer {
     const EngineOptions& options_;
     Clock& clock_;
     Batch::WarnFn warn_;
+    Tally tally_;
     Finisher finisher_;
     Batch batch_;
     Scanners scanners_;

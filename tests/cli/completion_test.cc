@@ -80,7 +80,7 @@ TEST(Completion, BashOffersFiles) {
 void check_syntax(const std::string& shell, const std::string& how) {
     const Ran script = run_ff({"completion", shell});
     EXPECT_EQ(script.code, 0) << script.err;
-    for (const char* part : {"submit", "--state", "rate_limited", "lanes"}) {
+    for (const char* part : {"submit", "state", "rate_limited", "lanes"}) {
         EXPECT_TRUE(contains(script.out, part)) << part;
     }
     if (run_shell("command -v " + shell + " > /dev/null").code != 0) {

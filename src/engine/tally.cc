@@ -1,0 +1,106 @@
+#include "engine/tally.h"
+
+#include <variant>
+
+namespace ff::engine {
+
+namespace {
+
+/// Did this attempt end in this transaction?
+bool ended_now(const core::Tracked<core::Attempt>& attempt) {
+    return attempt.dirty && attempt.current && attempt.current->ended_at &&
+           (!attempt.stored || !attempt.stored->ended_at);
+}
+
+}  // namespace
+
+LaneStats& Tally::lane_of(const core::Snapshot& snapshot, core::RouteId route) {
+    if (auto known = of_route_.find(route); known != of_route_.end()) {
+        return *known->second;
+    }
+    const std::string& lane = snapshot.route(route).key.lane;
+    LaneStats* stats = &other_;
+    if (auto own = lanes_.find(lane); own != lanes_.end()) {
+        stats = &own->second;
+    } else if (lanes_.size() < lanes_max) {
+        stats = &lanes_.emplace(lane, LaneStats{.lane = lane}).first->second;
+    }
+    of_route_.emplace(route, stats);  // as many as there are routes, which are few
+    return *stats;
+}
+
+void Tally::count_attempts(const core::Snapshot& snapshot, const core::ExecutionCell& cell) {
+    for (const auto& [index, attempt] : cell.attempts) {
+        if (!ended_now(attempt) || !cell.execution.current) {
+            continue;
+        }
+        const core::Execution& e = *cell.execution.current;
+        const core::Attempt& row = *attempt.current;
+        LaneStats& lane = lane_of(snapshot, e.route);
+        switch (row.state) {
+            case AttemptLifecycle::ended_success: lane.ok += 1; break;
+            case AttemptLifecycle::ended_cancelled: lane.cancelled += 1; break;
+            case AttemptLifecycle::ended_failure:
+                if (row.retry_at) {
+                    lane.retry += 1;
+                } else if (e.state.outcome == TerminalOutcome::expired ||
+                           row.failure_category == "timeout") {
+                    lane.timeout += 1;
+                } else {
+                    lane.error += 1;
+                }
+                break;
+            case AttemptLifecycle::interrupted_reclaimed:
+                // Taken over, which is no end; unless nobody may take it over any more.
+                lane.error += is_terminal(e.state) && e.current_attempt_index == index ? 1 : 0;
+                break;
+            case AttemptLifecycle::created:
+            case AttemptLifecycle::started:
+            case AttemptLifecycle::suspended: break;
+        }
+    }
+}
+
+void Tally::committed(const core::Snapshot& snapshot, std::chrono::nanoseconds took) {
+    transactions_.observe(took);
+    const std::lock_guard lock(mutex_);
+    for (const core::ExecutionEvent& event : snapshot.events) {
+        if (event.type == core::LeaseEventType::acquired ||
+            event.type == core::LeaseEventType::reclaimed) {
+            lane_of(snapshot, event.route).claims += 1;
+        }
+    }
+    for (const core::ExecutionCell& cell : snapshot.cells) {
+        count_attempts(snapshot, cell);
+    }
+}
+
+void Tally::run_again(ErrorCode reason) {
+    (reason == ErrorCode::store_busy ? retries_busy_ : retries_io_) += 1;
+}
+
+void Tally::answered(const std::vector<Outcome>& outcomes) {
+    for (const Outcome& outcome : outcomes) {
+        if (std::holds_alternative<Renew>(outcome.pending.command)) {
+            (outcome.response ? renewals_ok_ : renewals_refused_) += 1;
+        }
+    }
+}
+
+void Tally::fill(EngineStats& stats) const {
+    stats.transactions = transactions_.read();
+    stats.syncs = syncs_.read();
+    stats.retries_busy = retries_busy_;
+    stats.retries_io = retries_io_;
+    stats.renewals_ok = renewals_ok_;
+    stats.renewals_refused = renewals_refused_;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, lane] : lanes_) {
+        stats.lanes.push_back(lane);
+    }
+    if (other_ != LaneStats{.lane = "other"}) {
+        stats.lanes.push_back(other_);
+    }
+}
+
+}  // namespace ff::engine

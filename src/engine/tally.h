@@ -1,0 +1,60 @@
+// Counts what the engine does, for metrics: claims and ends of attempts by lane, renewals,
+// transactions and what had to be run again.
+//
+// The writer counts when a transaction has been committed, so what was rolled back or run again is
+// counted once. Any thread may ask. One lock a transaction, whatever it holds.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <ff/engine.h>
+
+#include "base/atomic_histogram.h"
+#include "core/snapshot.h"
+#include "engine/command.h"
+
+namespace ff::engine {
+
+class Tally {
+  public:
+    /// So many lanes are told apart; the rest is one.
+    static constexpr std::size_t lanes_max = 64;
+
+    /// A transaction that wrote this is committed. Writer thread.
+    void committed(const core::Snapshot& snapshot, std::chrono::nanoseconds took);
+    /// A transaction is run again because of this. Writer thread.
+    void run_again(ErrorCode reason);
+    /// These are about to be answered. Writer thread.
+    void answered(const std::vector<Outcome>& outcomes);
+    /// The log was synced. Any thread.
+    void synced(std::chrono::nanoseconds took) { syncs_.observe(took); }
+
+    void fill(EngineStats& stats) const;
+
+  private:
+    /// The numbers of the route's lane.
+    LaneStats& lane_of(const core::Snapshot& snapshot, core::RouteId route);
+    void count_attempts(const core::Snapshot& snapshot, const core::ExecutionCell& cell);
+
+    AtomicHistogram transactions_;
+    AtomicHistogram syncs_;
+    std::atomic<std::uint64_t> retries_busy_{0};
+    std::atomic<std::uint64_t> retries_io_{0};
+    std::atomic<std::uint64_t> renewals_ok_{0};
+    std::atomic<std::uint64_t> renewals_refused_{0};
+
+    mutable std::mutex mutex_;
+    std::map<std::string, LaneStats> lanes_;                  // guarded by mutex_
+    LaneStats other_{.lane = "other"};                        // guarded by mutex_
+    std::unordered_map<core::RouteId, LaneStats*> of_route_;  // writer thread only
+};
+
+}  // namespace ff::engine

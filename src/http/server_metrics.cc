@@ -1,0 +1,140 @@
+#include "http/server_metrics.h"
+
+#include <algorithm>
+
+namespace ff::http {
+
+namespace {
+
+constexpr std::array<std::string_view, 7> known_methods{"GET",    "HEAD",    "POST", "PUT",
+                                                        "DELETE", "OPTIONS", "PATCH"};
+
+void write_lanes(Exposition& out, const EngineStats& stats) {
+    out.family("ff_claims_total", MetricType::counter, "Leases given out, by lane.");
+    for (const LaneStats& lane : stats.lanes) {
+        out.sample({{"lane", lane.lane}}, lane.claims);
+    }
+    out.family("ff_attempt_outcome_total", MetricType::counter, "How attempts ended, by lane.");
+    for (const LaneStats& lane : stats.lanes) {
+        const auto add = [&](std::string_view outcome, std::uint64_t value) {
+            out.sample({{"lane", lane.lane}, {"outcome", outcome}}, value);
+        };
+        add("ok", lane.ok);
+        add("error", lane.error);
+        add("timeout", lane.timeout);
+        add("cancelled", lane.cancelled);
+        add("retry", lane.retry);
+    }
+}
+
+void write_store(Exposition& out, const EngineStats& stats) {
+    out.family("ff_store_tx_duration_seconds", MetricType::histogram,
+               "Transactions that wrote (transaction) and syncs of the log (sync).");
+    out.sample({{"op", "transaction"}}, stats.transactions);
+    out.sample({{"op", "sync"}}, stats.syncs);
+    out.family("ff_store_retries_total", MetricType::counter,
+               "Transactions that were run again, by what was in the way.");
+    out.sample({{"reason", "busy"}}, stats.retries_busy);
+    out.sample({{"reason", "io"}}, stats.retries_io);
+}
+
+void write_scanners(Exposition& out, const EngineStats& stats) {
+    out.family("ff_scanner_cycle_total", MetricType::counter, "Passes of background jobs.");
+    for (const ScannerStats& scanner : stats.scanners) {
+        out.sample({{"scanner", scanner.scanner}}, scanner.cycles.count());
+    }
+    out.family("ff_scanner_cycle_duration_seconds", MetricType::histogram,
+               "How long passes of background jobs took.");
+    for (const ScannerStats& scanner : stats.scanners) {
+        out.sample({{"scanner", scanner.scanner}}, scanner.cycles);
+    }
+}
+
+void write_engine(Exposition& out, const EngineStats& stats) {
+    write_lanes(out, stats);
+    out.family("ff_lease_renewal_total", MetricType::counter, "Renewals of leases.");
+    out.sample({{"outcome", "ok"}}, stats.renewals_ok);
+    out.sample({{"outcome", "err"}}, stats.renewals_refused);
+    write_store(out, stats);
+    write_scanners(out, stats);
+    out.family("ff_poll_waiting", MetricType::gauge, "Claims that wait for work now.");
+    out.sample({}, stats.waiting_claims);
+}
+
+}  // namespace
+
+// --------------------------------------------------------------------------------------- routes
+
+RouteMetrics::RouteMetrics(Family<Counter>& requests, Family<AtomicHistogram>& durations,
+                           std::string_view method, std::string_view path)
+    : requests_(requests), durations_(durations), method_(method), path_(path) {}
+
+RouteMetrics::Cells& RouteMetrics::cells_of(int status) {
+    std::atomic<Cells*>& slot = by_status_[static_cast<std::size_t>(status - status_min)];
+    if (Cells* known = slot.load(std::memory_order_acquire)) {
+        return *known;
+    }
+    const std::lock_guard lock(mutex_);
+    if (Cells* known = slot.load(std::memory_order_relaxed)) {
+        return *known;
+    }
+    const std::string word = std::to_string(status);
+    Cells& cells = made_.emplace_back(
+        Cells{&requests_.with({method_, path_, word}), &durations_.with({method_, path_, word})});
+    slot.store(&cells, std::memory_order_release);
+    return cells;
+}
+
+void RouteMetrics::answered(int status, std::chrono::nanoseconds took) {
+    const bool known = status >= status_min && status <= status_max;
+    Cells& cells = cells_of(known ? status : 500);
+    cells.requests->add();
+    cells.durations->observe(took);
+}
+
+// --------------------------------------------------------------------------------------- server
+
+ServerMetrics::ServerMetrics(std::string_view version, std::string_view store)
+    : requests_(registry_.counters("ff_http_requests_total", "Requests answered.",
+                                   {{"method"}, {"path"}, {"status"}})),
+      durations_(registry_.histograms("ff_http_request_duration_seconds",
+                                      "How long requests took, long polls among them.",
+                                      {{"method"}, {"path"}, {"status"}})),
+      claims_from_grant_(registry_.histograms("ff_claim_from_grant_duration_seconds",
+                                              "How long it took to turn a grant into a lease.",
+                                              {{"lane", distinct_lanes_max}})),
+      shutdown_timeouts_(&registry_
+                              .counters("ff_shutdown_timeout_total",
+                                        "Steps of a shutdown that took longer than their grace.")
+                              .with({})) {
+    registry_.gauges("ff_build_info", "1, with what is running.", {{"version"}, {"store"}})
+        .with({version, store})
+        .set(1);
+}
+
+RouteMetrics& ServerMetrics::route(std::string_view method, std::string_view path) {
+    const bool known = std::ranges::find(known_methods, method) != known_methods.end();
+    std::pair key(std::string(known ? method : "OTHER"),
+                  std::string(path.empty() ? "unknown" : path));
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<RouteMetrics>& route = routes_[key];
+    if (!route) {
+        route = std::make_unique<RouteMetrics>(requests_, durations_, key.first, key.second);
+    }
+    return *route;
+}
+
+AtomicHistogram& ServerMetrics::claim_from_grant(std::string_view lane) {
+    return claims_from_grant_.with({lane});
+}
+
+void ServerMetrics::watch(const Engine& engine) {
+    watch([&engine] { return engine.stats(); });
+}
+
+void ServerMetrics::watch(std::function<EngineStats()> stats) {
+    registry_.add_source(
+        [stats = std::move(stats)](Exposition& out) { write_engine(out, stats()); });
+}
+
+}  // namespace ff::http

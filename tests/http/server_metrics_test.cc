@@ -1,0 +1,119 @@
+// The metrics of a server: requests by route, and what its engine did.
+#include "http/server_metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "http/exposition.h"
+
+namespace ff::http {
+namespace {
+
+using std::chrono::milliseconds;
+using Labels = std::map<std::string, std::string>;
+
+ParsedExposition parsed(const ServerMetrics& metrics) {
+    ParsedExposition out = parse_exposition(metrics.scrape());
+    for (const std::string& fault : out.faults) {
+        ADD_FAILURE() << fault;
+    }
+    return out;
+}
+
+TEST(ServerMetrics, RequestsAreCountedByMethodTemplateAndStatus) {
+    ServerMetrics metrics("1.2.3", "sqlite");
+    RouteMetrics& route = metrics.route("POST", "/v1/executions/{id}/cancel");
+    route.answered(200, milliseconds(3));
+    route.answered(200, milliseconds(40));
+    route.answered(409, milliseconds(1));
+    route.answered(7, milliseconds(1));
+    metrics.route("BREW", "").answered(404, milliseconds(1));
+    const ParsedExposition out = parsed(metrics);
+    const auto labels = [](std::string method, std::string path, std::string status) {
+        return Labels{{"method", method}, {"path", path}, {"status", status}};
+    };
+    const std::string path = "/v1/executions/{id}/cancel";
+    EXPECT_EQ(out.value("ff_http_requests_total", labels("POST", path, "200")), 2);
+    EXPECT_EQ(out.value("ff_http_requests_total", labels("POST", path, "409")), 1);
+    EXPECT_EQ(out.value("ff_http_requests_total", labels("POST", path, "500")), 1);
+    EXPECT_EQ(out.value("ff_http_requests_total", labels("OTHER", "unknown", "404")), 1);
+    EXPECT_EQ(out.value("ff_http_request_duration_seconds_count", labels("POST", path, "200")), 2);
+    EXPECT_NEAR(*out.value("ff_http_request_duration_seconds_sum", labels("POST", path, "200")),
+                0.043, 1e-6);
+    EXPECT_EQ(&route, &metrics.route("POST", path));
+}
+
+TEST(ServerMetrics, ManyThreadsMayAnswerOneRoute) {
+    ServerMetrics metrics("1", "sqlite");
+    RouteMetrics& route = metrics.route("GET", "/v1/x");
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; ++t) {
+        threads.emplace_back([&route] {
+            for (int i = 0; i < 1'000; ++i) {
+                route.answered(200 + i % 10, milliseconds(1));
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    const ParsedExposition out = parsed(metrics);
+    for (int status = 200; status < 210; ++status) {
+        EXPECT_EQ(
+            out.value("ff_http_requests_total",
+                      {{"method", "GET"}, {"path", "/v1/x"}, {"status", std::to_string(status)}}),
+            800);
+    }
+}
+
+TEST(ServerMetrics, SayWhatIsRunning) {
+    ServerMetrics metrics("1.2.3", "postgres");
+    const ParsedExposition out = parsed(metrics);
+    EXPECT_EQ(out.value("ff_build_info", {{"version", "1.2.3"}, {"store", "postgres"}}), 1);
+    EXPECT_EQ(out.value("ff_shutdown_timeout_total"), 0);
+    metrics.shutdown_timeouts().add();
+    EXPECT_EQ(parsed(metrics).value("ff_shutdown_timeout_total"), 1);
+}
+
+TEST(ServerMetrics, LanesOfGrantsAreFolded) {
+    ServerMetrics metrics("1", "sqlite");
+    for (int i = 0; i < 100; ++i) {
+        metrics.claim_from_grant("lane" + std::to_string(i)).observe(milliseconds(1));
+    }
+    const ParsedExposition out = parsed(metrics);
+    EXPECT_EQ(out.value("ff_claim_from_grant_duration_seconds_count", {{"lane", "other"}}), 36);
+}
+
+TEST(ServerMetrics, TellWhatTheEngineDid) {
+    auto opened = Engine::open("memory:");
+    ASSERT_TRUE(opened) << opened.error().message();
+    Engine& engine = **opened;
+    ServerMetrics metrics("1", "memory");
+    metrics.watch(engine);
+    ASSERT_TRUE(engine.run(CreateExecution{.ns = "n", .lane_id = "mail", .execution_kind = "k"}));
+    auto claimed = engine.run(
+        Claim{.lanes = {"mail"}, .worker_id = "w", .worker_instance_id = "w1", .max_wait_ms = 0});
+    ASSERT_TRUE(claimed && claimed->tasks.size() == 1);
+    ASSERT_TRUE(engine.run(Renew{.lease = claimed->tasks[0].handle}));
+    ASSERT_TRUE(engine.run(Complete{.lease = claimed->tasks[0].handle}));
+    EXPECT_FALSE(engine.run(Renew{.lease = claimed->tasks[0].handle}));
+    ASSERT_TRUE(engine.run(RunScanner{"grant_sweep"}));
+    const ParsedExposition out = parsed(metrics);
+    EXPECT_EQ(out.value("ff_claims_total", {{"lane", "mail"}}), 1);
+    EXPECT_EQ(out.value("ff_attempt_outcome_total", {{"lane", "mail"}, {"outcome", "ok"}}), 1);
+    EXPECT_EQ(out.value("ff_attempt_outcome_total", {{"lane", "mail"}, {"outcome", "error"}}), 0);
+    EXPECT_EQ(out.value("ff_lease_renewal_total", {{"outcome", "ok"}}), 1);
+    EXPECT_EQ(out.value("ff_lease_renewal_total", {{"outcome", "err"}}), 1);
+    EXPECT_EQ(out.value("ff_store_tx_duration_seconds_count", {{"op", "transaction"}}), 4);
+    EXPECT_EQ(out.value("ff_store_retries_total", {{"reason", "busy"}}), 0);
+    EXPECT_EQ(out.value("ff_scanner_cycle_total", {{"scanner", "grant_sweep"}}), 1);
+    EXPECT_EQ(out.value("ff_poll_waiting"), 0);
+}
+
+}  // namespace
+}  // namespace ff::http

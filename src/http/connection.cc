@@ -65,12 +65,10 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     Connection(Stream stream, Service& service, Loop& loop, std::function<void()> ended)
         : stream_(std::move(stream)), service_(service), loop_(loop), ended_(std::move(ended)) {
         loop_.enter(*this);
-        loop_.count(1);
     }
     ~Connection() override {
         loop_.deadlines().clear(place_);
         loop_.leave(*this);
-        loop_.count(-1);
         ended_();
     }
 

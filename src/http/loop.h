@@ -1,19 +1,16 @@
-// One thread of the server: an event loop, the connections that live on it, and a box for answers
-// that other threads hand in.
+// One thread of the server: an event loop, the connections that live on it, and their deadlines.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <array>
-#include <atomic>
 #include <functional>
-#include <mutex>
-#include <thread>
+#include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "http/deadlines.h"
+#include "net/event_loop.h"
 
 namespace ff::http {
 
@@ -42,18 +39,16 @@ class Loop {
     ~Loop();
 
     void start();
-    /// Runs what is left and joins the thread.
+    /// Closes every connection, runs what is left and joins the thread.
     void stop();
 
-    /// Runs `work` on the loop's thread. Any thread. What comes while the loop is busy costs no
-    /// system call: a burst of answers wakes it once.
-    void post(std::move_only_function<void()> work);
-
-    [[nodiscard]] boost::asio::io_context& context() { return context_; }
+    /// Runs `work` on the loop's thread. Any thread.
+    void post(std::move_only_function<void()> work) { events_.post(std::move(work)); }
+    [[nodiscard]] boost::asio::io_context& context() { return events_.context(); }
 
     // Loop thread only.
     void enter(Session& session) { sessions_.insert(&session); }
-    void leave(Session& session);
+    void leave(Session& session) { sessions_.erase(&session); }
     [[nodiscard]] Deadlines<Session>& deadlines() { return deadlines_; }
     [[nodiscard]] std::vector<Session*> sessions() const {
         return {sessions_.begin(), sessions_.end()};
@@ -61,29 +56,15 @@ class Loop {
     /// Text of a Date field, renewed once a second.
     [[nodiscard]] const std::string& date();
 
-    /// How many connections are on it. Any thread.
-    [[nodiscard]] std::size_t connections() const { return connections_; }
-    void count(std::ptrdiff_t change) {
-        connections_.fetch_add(static_cast<std::size_t>(change), std::memory_order_relaxed);
-    }
-
   private:
-    void deliver();
     void tick();
 
-    boost::asio::io_context context_{1};
-    boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+    net::EventLoop events_;
     boost::asio::steady_timer timer_;
     Deadlines<Session> deadlines_;
     std::unordered_set<Session*> sessions_;
     std::string date_;
     std::int64_t date_second_ = -1;
-    std::atomic<std::size_t> connections_{0};
-
-    std::mutex mutex_;
-    std::vector<std::move_only_function<void()>> box_;  // guarded by mutex_
-    bool called_ = false;                               // guarded by mutex_: deliver() will come
-    std::thread thread_;
 };
 
 }  // namespace ff::http

@@ -35,7 +35,20 @@ class AsioServer final : public Server {
         pause_.emplace(loops_[0]->context());
     }
     ~AsioServer() override {
+        service_.drain();
         stop_accepting();
+        for (auto& loop : loops_) {
+            loop->post([&loop = *loop] {
+                for (Session* session : loop.sessions()) {
+                    session->abort();
+                }
+            });
+        }
+        {
+            // A request that the engine has still to answer holds its connection.
+            std::unique_lock lock(mutex_);
+            emptied_.wait(lock, [this] { return connections_ == 0; });
+        }
         for (auto& loop : loops_) {
             loop->stop();
         }
@@ -155,6 +168,10 @@ class AsioServer final : public Server {
                 }
                 ++connections_;
                 loop.post([this, &loop, socket = std::move(socket)]() mutable {
+                    if (service_.draining()) {
+                        ended();
+                        return;
+                    }
                     serve_connection(std::move(socket), service_, loop, tls_ ? &*tls_ : nullptr,
                                      [this] { ended(); });
                 });

@@ -32,7 +32,7 @@ class Server {
     /// Listens and serves. `invalid_config` says what about the address or the files is wrong.
     static expected<std::unique_ptr<Server>> start(std::shared_ptr<Engine> engine,
                                                    ServerOptions options, ServiceOptions service);
-    /// Stops at once.
+    /// Closes every connection at once; waits until the engine has answered what it was asked.
     virtual ~Server() = default;
 
     [[nodiscard]] virtual std::uint16_t port() const = 0;

@@ -61,7 +61,7 @@ wire::Answer Service::too_large(const Route& route) {
     return {413, js::dump(body), "application/json", {}};
 }
 
-Admission Service::admit(const RequestHead& head) const {
+Admission Service::look_at(const RequestHead& head) const {
     Admission out;
     if ((out.refusal = gate_.preflight(head))) {
         return out;
@@ -89,8 +89,8 @@ Admission Service::admit(const RequestHead& head) const {
     return out;
 }
 
-void Service::run(Admission admission, const RequestHead& head, std::string body, Respond respond,
-                  std::stop_token gone) {
+void Service::hand_on(Admission admission, const RequestHead& head, std::string body,
+                      Respond respond, std::stop_token gone) {
     Exchange exchange{
         {std::move(admission.parameters), {}, {}}, {}, std::move(respond), std::move(gone)};
     if (admission.bad_escape) {

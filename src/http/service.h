@@ -46,9 +46,16 @@ class Service {
     Service(std::shared_ptr<Engine> engine, ServiceOptions options);
     ~Service();
 
-    [[nodiscard]] Admission admit(const RequestHead& head) const;
+    [[nodiscard]] Admission admit(const RequestHead& head) const {
+        Admission admission = look_at(head);
+        taken_ += admission.refusal ? 1 : 0;
+        return admission;
+    }
     void run(Admission admission, const RequestHead& head, std::string body, Respond respond,
-             std::stop_token gone);
+             std::stop_token gone) {
+        hand_on(std::move(admission), head, std::move(body), std::move(respond), std::move(gone));
+        ++taken_;
+    }
     void finished(const RequestHead& head, const Route* route, int status,
                   std::chrono::nanoseconds took) const;
     /// Adds what every answer to this request carries.
@@ -59,6 +66,9 @@ class Service {
     /// From here on /readyz answers 503, and so do polls.
     void drain() { draining_ = true; }
     [[nodiscard]] bool draining() const { return draining_; }
+
+    /// Requests that have been handed on or refused so far.
+    [[nodiscard]] std::uint64_t taken() const { return taken_; }
 
     // For the handlers.
     [[nodiscard]] Engine& engine() { return *engine_; }
@@ -72,12 +82,17 @@ class Service {
     }
 
   private:
+    [[nodiscard]] Admission look_at(const RequestHead& head) const;
+    void hand_on(Admission admission, const RequestHead& head, std::string body, Respond respond,
+                 std::stop_token gone);
+
     const std::shared_ptr<Engine> engine_;
     const ServiceOptions options_;
     const Gate gate_;
     Router router_;
     std::atomic<bool> draining_{false};
     std::atomic<std::size_t> polls_{0};
+    mutable std::atomic<std::uint64_t> taken_{0};
 };
 
 }  // namespace ff::http

@@ -228,8 +228,8 @@ namespace {
 
 ErrorCode code_of_status(int status) {
     switch (status) {
+        case 413: return ErrorCode::payload_too_large;
         case 400:
-        case 413:
         case 415:
         case 422: return ErrorCode::invalid_input;
         case 401:

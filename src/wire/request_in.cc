@@ -158,6 +158,18 @@ void RequestIn::lease(LeaseRef& lease) {
     }
 }
 
+namespace {
+
+/// A word that no store has gets a tag that none has either.
+BackendTag backend_of(std::string_view word) {
+    if (word == "postgres") {
+        return BackendTag::postgres;
+    }
+    return word == "sqlite" ? BackendTag::sqlite : BackendTag::reserved;
+}
+
+}  // namespace
+
 void RequestIn::read_fence(const json& fence, LeaseRef& lease) {
     if (fence.if_object() == nullptr) {
         keep("fence", ": expected an object");
@@ -174,7 +186,7 @@ void RequestIn::read_fence(const json& fence, LeaseRef& lease) {
     std::optional<std::string> backend_word;
     part("backend", backend_word);
     if (backend_word) {
-        lease.backend = *backend_word == "postgres" ? BackendTag::postgres : BackendTag::sqlite;
+        lease.backend = backend_of(*backend_word);
     }
 }
 
@@ -268,8 +280,8 @@ void RequestIn::optional_text(std::string_view name, std::optional<std::string>&
 void RequestIn::document(std::string_view name, std::optional<std::string>& value) {
     const json* member = member_of(name);
     if (member != nullptr && !member->is_null()) {
-        keep(name, member->if_object() != nullptr ? "" : ": expected an object");
-        value = js::dump(*member);
+        const std::string* text = member->if_string();
+        value = text != nullptr ? *text : js::dump(*member);  // the engine reads it
     }
 }
 
@@ -288,7 +300,7 @@ void RequestIn::backend(std::optional<BackendTag>& backend) {
     std::optional<std::string> word;
     optional("backend", word);
     if (word) {
-        backend = *word == "postgres" ? BackendTag::postgres : BackendTag::sqlite;
+        backend = backend_of(*word);
     }
 }
 

@@ -85,8 +85,10 @@ class RequestOut {
         optional(name, value);
     }
     void document(std::string_view name, const std::optional<std::string>& value) {
-        if (value) {
+        if (value && js::parse(*value)) {
             body_.document(name, value);
+        } else if (value) {
+            body_.field(name, *value);  // as text: the engine says what is wrong with it
         }
     }
     void source(Source source) {
@@ -103,7 +105,12 @@ class RequestOut {
 
   private:
     static std::string_view backend_word(BackendTag backend) {
-        return backend == BackendTag::postgres ? "postgres" : "sqlite";
+        switch (backend) {
+            case BackendTag::reserved: return "reserved";
+            case BackendTag::postgres: return "postgres";
+            case BackendTag::sqlite: return "sqlite";
+        }
+        return "";
     }
     static std::string text_of(const std::string& value) { return value; }
     static std::string text_of(const ExecutionId& id) { return id.to_string(); }

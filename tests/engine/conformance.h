@@ -33,11 +33,14 @@ using ff::support::TempDir;
 struct Rig {
     std::shared_ptr<Engine> engine;
     std::shared_ptr<ManualClock> clock;  ///< absent when the engine keeps its own time
+    /// Of an engine that is reached over a network: waits until everything sent has arrived.
+    std::function<void()> sent;
 };
 
 struct Backend {
     std::string name;
     bool durable = false;  ///< opening the same folder again finds everything
+    bool remote = false;   ///< reached over HTTP: the limits of spec 07 hold
     /// Opens an engine; anything it keeps goes into the folder. `clock` is to be used if possible.
     std::function<expected<Rig>(const std::string& folder, EngineOptions options,
                                 std::shared_ptr<ManualClock> clock)>
@@ -50,6 +53,12 @@ std::string backend_name(const testing::TestParamInfo<Backend>& info);
 /// Runs a suite derived from Conformance on every backend.
 #define FF_ON_EVERY_ENGINE(Suite)                                                                  \
     INSTANTIATE_TEST_SUITE_P(Engines, Suite, testing::ValuesIn(engine_backends()), backend_name)
+
+/// For what only an engine in this process does (its own limits, its statistics).
+#define FF_NEEDS_EMBEDDED()                                                                        \
+    if (GetParam().remote) {                                                                       \
+        GTEST_SKIP() << GetParam().name << " has limits of its own";                               \
+    }
 
 #define FF_NEEDS_CLOCK()                                                                           \
     if (!has_clock()) {                                                                            \

@@ -210,9 +210,10 @@ TEST_P(AttemptConformance, AnEmptyResultIsNotNoResult) {
     EXPECT_FALSE(ok(GetExecutionResult{without.execution_id()}));
     EXPECT_FALSE(ok(GetExecutionResult{missing_}));
     const ClaimedTask large = start();
-    const std::string megabyte(1U << 20, '\xff');
-    ok(Complete{large.handle, megabyte, {}, holder});
-    EXPECT_EQ(ok(GetExecutionResult{large.execution_id()})->payload, megabyte);
+    // Over HTTP a megabyte is what the body may have, not the payload in it.
+    const std::string most(GetParam().remote ? 700'000 : 1U << 20, '\xff');
+    ok(Complete{large.handle, most, {}, holder});
+    EXPECT_EQ(ok(GetExecutionResult{large.execution_id()})->payload, most);
 }
 
 TEST_P(AttemptConformance, ARepeatedCompleteSucceedsAndKeepsTheFirstResult) {

@@ -176,7 +176,7 @@ TEST_P(ClaimConformance, WorkForOtherMachinesDoesNotStandInTheWay) {
     // Those that were passed over are as they were (decision 2): eligible, not blocked.
     SearchExecutions search;
     search.limit = 1;
-    search.state = PublicState::waiting;
+    search.states = {PublicState::waiting};
     const SearchPage page = ok(search);
     ASSERT_EQ(page.items.size(), 1U);
     EXPECT_EQ(page.items[0].state.eligibility, EligibilityState::eligible_now);

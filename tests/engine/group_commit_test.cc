@@ -690,7 +690,7 @@ TEST_P(Hammer, SixteenThreadsClaimAndCompleteEveryExecutionOnce) {
     const std::set distinct(leases.begin(), leases.end());
     EXPECT_EQ(distinct.size(), leases.size()) << "a lease was handed out twice";
     SearchExecutions search;
-    search.state = PublicState::completed;
+    search.states = {PublicState::completed};
     search.limit = 1'000;
     const auto found = engine.run(search);
     ASSERT_TRUE(found);

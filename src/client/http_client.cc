@@ -1,0 +1,458 @@
+#include "client/http_client.h"
+
+#include <openssl/ssl.h>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include <array>
+#include <atomic>
+#include <list>
+#include <unordered_set>
+
+#include "net/event_loop.h"
+
+namespace ff::client {
+
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using asio::ip::tcp;
+using boost::system::error_code;
+using Parser = beast::http::response_parser<beast::http::string_body>;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::size_t read_bytes = 16 * 1024;
+constexpr std::uint64_t answer_bytes_max = 256U << 20;
+/// How long an answer may still come after nobody waits for it any more.
+constexpr auto farewell = std::chrono::milliseconds(5'000);
+
+/// A request and who wants its answer.
+struct Job {
+    wire::Call call;
+    SteadyClock::time_point until;
+    std::stop_token given_up;
+    HttpClient::Done done;
+};
+
+Error transport(std::string_view what, bool sent) {
+    return {ErrorCode::store_io, std::string(what), {{"sent", sent ? "maybe" : "no"}}};
+}
+
+/// What the pool knows of a connection.
+class Link {
+  public:
+    virtual ~Link() = default;
+    virtual void run(Job job) = 0;
+    virtual void abort(const Error& error) = 0;
+    SteadyClock::time_point idle_since;
+};
+
+class Pool {
+  public:
+    virtual ~Pool() = default;
+    virtual void idle(std::shared_ptr<Link> link) = 0;
+    virtual void gone(Link& link) = 0;
+    [[nodiscard]] virtual const HttpClientOptions& options() const = 0;
+    [[nodiscard]] virtual asio::io_context& context() = 0;
+    [[nodiscard]] virtual net::EventLoop& loop() = 0;
+};
+
+template <class Stream>
+class Connection final : public Link, public std::enable_shared_from_this<Connection<Stream>> {
+  public:
+    Connection(Pool& pool, Stream stream)
+        : pool_(pool),
+          stream_(std::move(stream)),
+          resolver_(pool.context()),
+          timer_(pool.context()) {}
+
+    void run(Job job) override {
+        job_.emplace(std::move(job));
+        sent_ = false;
+        set_timer(job_->until);
+        if (connected_) {
+            write();
+        } else {
+            connect();
+        }
+    }
+
+    void abort(const Error& error) override { fail(error); }
+
+  private:
+    static constexpr bool is_tls = !std::is_same_v<Stream, tcp::socket>;
+    auto self() { return this->shared_from_this(); }
+    auto& socket() {
+        if constexpr (is_tls) {
+            return stream_.next_layer();
+        } else {
+            return stream_;
+        }
+    }
+
+    void set_timer(SteadyClock::time_point at) {
+        timer_.expires_at(at);
+        timer_.async_wait([self = self()](const error_code& error) {
+            if (!error && self->job_) {
+                self->fail(Error{ErrorCode::timeout,
+                                 self->connected_ ? "the server did not answer in time"
+                                                  : "the server could not be reached in time",
+                                 {{"sent", self->sent_ ? "maybe" : "no"}}});
+            }
+        });
+    }
+
+    // --------------------------------------------------------------------------------- connecting
+
+    void connect() {
+        const HttpClientOptions& to = pool_.options();
+        set_timer(std::min(job_->until, SteadyClock::now() + to.connect_timeout));
+        resolver_.async_resolve(
+            to.host, std::to_string(to.port),
+            [self = self()](const error_code& error, const tcp::resolver::results_type& found) {
+                if (self->check(error, "cannot find")) {
+                    self->connect_to(found);
+                }
+            });
+    }
+
+    void connect_to(const tcp::resolver::results_type& found) {
+        asio::async_connect(socket(), found,
+                            [self = self()](const error_code& error, const tcp::endpoint&) {
+                                if (self->check(error, "cannot connect to")) {
+                                    self->greet();
+                                }
+                            });
+    }
+
+    void greet() {
+        error_code ignored;
+        socket().set_option(tcp::no_delay(true), ignored);
+        if constexpr (is_tls) {
+            const std::string& host = pool_.options().host;
+            SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
+            stream_.set_verify_callback(asio::ssl::host_name_verification(host));
+            stream_.async_handshake(asio::ssl::stream_base::client,
+                                    [self = self()](const error_code& error) {
+                                        if (self->check(error, "no TLS with")) {
+                                            self->connected();
+                                        }
+                                    });
+        } else {
+            connected();
+        }
+    }
+
+    void connected() {
+        connected_ = true;
+        set_timer(job_->until);
+        write();
+    }
+
+    // ------------------------------------------------------------------------- asking and hearing
+
+    void write() {
+        const HttpClientOptions& to = pool_.options();
+        const wire::Call& call = job_->call;
+        output_ = std::string(to_string(call.method)) + " " + call.target +
+                  " HTTP/1.1\r\nHost: " + to.host + ":" + std::to_string(to.port) + "\r\n";
+        if (to.bearer_token) {
+            output_ += "Authorization: Bearer " + *to.bearer_token + "\r\n";
+        }
+        if (!call.body.empty()) {
+            output_ += "Content-Type: application/json\r\nContent-Length: " +
+                       std::to_string(call.body.size()) + "\r\n";
+        } else if (call.method == wire::Method::post || call.method == wire::Method::put) {
+            output_ += "Content-Length: 0\r\n";
+        }
+        output_ += "\r\n";
+        output_ += call.body;
+        parser_.emplace();
+        parser_->body_limit(answer_bytes_max);
+        parser_->eager(true);
+        sent_ = true;
+        asio::async_write(stream_, asio::buffer(output_),
+                          [self = self()](const error_code& error, std::size_t) {
+                              self->check(error, "lost the connection to");
+                          });
+        watch_given_up();
+        read();
+    }
+
+    void watch_given_up() {
+        if (!job_->given_up.stop_possible()) {
+            return;
+        }
+        // The callback may come on any thread: it only passes the word on.
+        leaving_.emplace(job_->given_up, [this, weak = this->weak_from_this()] {
+            pool_.loop().post([weak] {
+                if (auto self = weak.lock()) {
+                    self->leave();
+                }
+            });
+        });
+    }
+
+    /// Tells the server that nobody waits, and hears what it had to say before that.
+    void leave() {
+        if (!job_ || !job_->given_up.stop_requested() || closed_) {
+            return;
+        }
+        error_code ignored;
+        socket().shutdown(tcp::socket::shutdown_send, ignored);
+        left_ = true;
+        set_timer(SteadyClock::now() + farewell);
+    }
+
+    void read() {
+        stream_.async_read_some(asio::buffer(incoming_),
+                                [self = self()](const error_code& error, std::size_t size) {
+                                    self->on_read(error, size);
+                                });
+    }
+
+    void on_read(const error_code& error, std::size_t size) {
+        if (closed_ || !job_) {
+            return;
+        }
+        error_code fault = error;
+        if (!fault) {
+            std::size_t used = 0;
+            while (used < size && !fault && !parser_->is_done()) {
+                used += parser_->put(asio::buffer(incoming_.data() + used, size - used), fault);
+            }
+            if (fault == beast::http::error::need_more) {
+                fault = {};
+            }
+        } else if (fault == asio::error::eof && parser_->got_some() && !parser_->is_done()) {
+            error_code ended;
+            parser_->put_eof(ended);
+            fault = parser_->is_done() ? error_code() : fault;
+        }
+        if (!check(fault, "lost the connection to")) {
+            return;
+        }
+        if (parser_->is_done()) {
+            finish();
+        } else {
+            read();
+        }
+    }
+
+    void finish() {
+        const auto& message = parser_->get();
+        wire::Received received;
+        received.status = static_cast<int>(message.result_int());
+        received.body = std::move(parser_->get().body());
+        if (const auto it = message.find("FF-Result-Encoding"); it != message.end()) {
+            received.result_encoding = std::string(it->value());
+        }
+        const bool again = message.keep_alive() && !left_;
+        Job job = take_job();
+        auto keep = self();  // what follows may let it go
+        if (again) {
+            pool_.idle(keep);
+        } else {
+            close();
+        }
+        job.done(std::move(received));
+    }
+
+    // --------------------------------------------------------------------------------- its endings
+
+    Job take_job() {
+        timer_.cancel();
+        leaving_.reset();
+        Job job = std::move(*job_);
+        job_.reset();
+        return job;
+    }
+
+    /// Is all well? If not the job has failed.
+    bool check(const error_code& error, std::string_view what) {
+        if (closed_ || !job_) {
+            return false;
+        }
+        if (error) {
+            const HttpClientOptions& to = pool_.options();
+            fail(transport(std::string(what) + " " + to.host + ":" + std::to_string(to.port) +
+                               ": " + error.message(),
+                           sent_));
+        }
+        return !error;
+    }
+
+    void fail(Error error) {
+        auto keep = self();
+        close();
+        if (!job_) {
+            return;
+        }
+        if (left_) {
+            error.fields.emplace_back("given_up", "yes");
+        }
+        Job job = take_job();
+        job.done(std::unexpected(std::move(error)));
+    }
+
+    void close() {
+        if (std::exchange(closed_, true)) {
+            return;
+        }
+        error_code ignored;
+        resolver_.cancel();
+        socket().close(ignored);
+        pool_.gone(*this);
+    }
+
+    Pool& pool_;
+    Stream stream_;
+    tcp::resolver resolver_;
+    asio::steady_timer timer_;
+    std::optional<Job> job_;
+    std::optional<std::stop_callback<std::function<void()>>> leaving_;
+    std::optional<Parser> parser_;
+    std::string output_;
+    std::array<char, read_bytes> incoming_;
+    bool connected_ = false;
+    bool sent_ = false;
+    bool left_ = false;
+    bool closed_ = false;
+};
+
+class AsioHttpClient final : public HttpClient, public Pool {
+  public:
+    explicit AsioHttpClient(HttpClientOptions options) : options_(std::move(options)) {}
+    ~AsioHttpClient() override { stop(); }
+
+    expected<void> start() {
+        if (options_.tls) {
+            tls_.emplace(asio::ssl::context::tls_client);
+            SSL_CTX_set_min_proto_version(tls_->native_handle(), TLS1_2_VERSION);
+            tls_->set_verify_mode(asio::ssl::verify_peer);
+            error_code error;
+            if (options_.ca_file.empty()) {
+                tls_->set_default_verify_paths(error);
+            } else {
+                tls_->load_verify_file(options_.ca_file, error);
+            }
+            if (error) {
+                return ff::fail(ErrorCode::invalid_config,
+                                "cannot read trusted certificates: " + error.message());
+            }
+        }
+        events_.start("ff-client");
+        return {};
+    }
+
+    void send(wire::Call call, std::chrono::milliseconds timeout, std::stop_token given_up,
+              Done done) override {
+        Job job{std::move(call), SteadyClock::now() + timeout, std::move(given_up),
+                std::move(done)};
+        if (stopped_) {
+            job.done(ff::fail(ErrorCode::shutting_down, "the engine was stopped"));
+            return;
+        }
+        ++sent_;
+        events_.post([this, job = std::move(job)]() mutable { run(std::move(job)); });
+    }
+
+    void later(std::chrono::milliseconds pause, std::move_only_function<void()> work) override {
+        events_.post([this, pause, work = std::move(work)]() mutable {
+            auto timer = std::make_unique<asio::steady_timer>(events_.context(), pause);
+            asio::steady_timer* raw = timer.get();
+            pauses_.push_back(std::move(timer));
+            const auto place = std::prev(pauses_.end());
+            raw->async_wait([this, place, work = std::move(work)](const error_code&) mutable {
+                pauses_.erase(place);
+                work();  // also when the client stops: then the next send says so
+            });
+        });
+    }
+
+    void stop() override {
+        if (stopped_.exchange(true)) {
+            return;
+        }
+        events_.stop([this] {
+            for (auto& pause : pauses_) {
+                pause->cancel();
+            }
+            const std::vector<Link*> all(links_.begin(), links_.end());
+            for (Link* link : all) {
+                link->abort({ErrorCode::shutting_down, "the engine was stopped", {}});
+            }
+            idle_.clear();
+        });
+    }
+
+    [[nodiscard]] std::uint64_t sent() const override { return sent_; }
+    [[nodiscard]] bool on_own_thread() const override { return events_.on_loop(); }
+
+    // The pool; loop thread only.
+
+    void idle(std::shared_ptr<Link> link) override {
+        link->idle_since = SteadyClock::now();
+        idle_.push_back(std::move(link));
+    }
+    void gone(Link& link) override {
+        links_.erase(&link);
+        std::erase_if(idle_, [&](const auto& other) { return other.get() == &link; });
+    }
+    [[nodiscard]] const HttpClientOptions& options() const override { return options_; }
+    [[nodiscard]] asio::io_context& context() override { return events_.context(); }
+    [[nodiscard]] net::EventLoop& loop() override { return events_; }
+
+  private:
+    void run(Job job) {
+        if (stopped_) {
+            job.done(ff::fail(ErrorCode::shutting_down, "the engine was stopped"));
+            return;
+        }
+        const auto oldest = SteadyClock::now() - options_.idle_max;
+        while (!idle_.empty()) {
+            std::shared_ptr<Link> link = std::move(idle_.back());
+            idle_.pop_back();
+            if (link->idle_since >= oldest) {
+                link->run(std::move(job));
+                return;
+            }
+            link->abort({});
+        }
+        std::shared_ptr<Link> link;
+        if (options_.tls) {
+            using Stream = asio::ssl::stream<tcp::socket>;
+            link = std::make_shared<Connection<Stream>>(*this, Stream(events_.context(), *tls_));
+        } else {
+            link = std::make_shared<Connection<tcp::socket>>(*this, tcp::socket(context()));
+        }
+        links_.insert(link.get());
+        link->run(std::move(job));
+    }
+
+    const HttpClientOptions options_;
+    std::optional<asio::ssl::context> tls_;
+    net::EventLoop events_;
+    std::unordered_set<Link*> links_;
+    std::vector<std::shared_ptr<Link>> idle_;
+    std::list<std::unique_ptr<asio::steady_timer>> pauses_;
+    std::atomic<std::uint64_t> sent_{0};
+    std::atomic<bool> stopped_{false};
+};
+
+}  // namespace
+
+expected<std::unique_ptr<HttpClient>> HttpClient::make(HttpClientOptions options) {
+    auto client = std::make_unique<AsioHttpClient>(std::move(options));
+    FF_TRY_VOID(client->start());
+    return client;
+}
+
+}  // namespace ff::client

@@ -1,0 +1,234 @@
+#include "client/remote_engine.h"
+
+#include <charconv>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include "core/decide.h"
+#include "wire/answers.h"
+#include "wire/errors.h"
+#include "wire/request_out.h"
+
+namespace ff::client {
+
+namespace {
+
+template <class Op>
+constexpr bool is_checked = requires(Op& op) { core::validate(op); };
+
+/// Faults of the connection, and answers that ask to come again.
+bool is_passing(const expected<wire::Received>& received) {
+    if (!received) {
+        const ErrorCode code = received.error().code;
+        return code == ErrorCode::store_io || code == ErrorCode::timeout;
+    }
+    switch (received->status) {
+        case 429:
+        case 502:
+        case 504: return true;
+        case 503: return wire::read_error(503, received->body).code != ErrorCode::shutting_down;
+        default: return false;
+    }
+}
+
+}  // namespace
+
+// ----------------------------------------------------------------------------------------- address
+
+expected<ServerAddress> ServerAddress::parse(std::string_view url) {
+    ServerAddress at;
+    const auto wrong = [&](std::string_view what) {
+        return ff::fail(ErrorCode::invalid_config,
+                        "the address of a server is http://host:port, not " + std::string(url) +
+                            ": " + std::string(what));
+    };
+    std::string_view rest = url;
+    if (rest.starts_with("https://")) {
+        at.tls = true;
+        rest.remove_prefix(8);
+    } else if (rest.starts_with("http://")) {
+        rest.remove_prefix(7);
+    } else {
+        return wrong("it does not begin with http:// or https://");
+    }
+    while (rest.ends_with('/')) {
+        rest.remove_suffix(1);
+    }
+    if (rest.find_first_of("/?#@ ") != std::string_view::npos) {
+        return wrong("it has more than a host and a port");
+    }
+    at.port = at.tls ? 443 : 80;
+    const std::size_t bracket = rest.find(']');
+    const std::size_t colon = rest.find(':', bracket == std::string_view::npos ? 0 : bracket);
+    if (colon != std::string_view::npos) {
+        const std::string_view digits = rest.substr(colon + 1);
+        const auto [end, error] =
+            std::from_chars(digits.data(), digits.data() + digits.size(), at.port);
+        if (error != std::errc() || end != digits.data() + digits.size() || at.port == 0) {
+            return wrong("the port is no number between 1 and 65535");
+        }
+    }
+    std::string_view host = rest.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) {
+        host = host.substr(1, host.size() - 2);
+    }
+    if (host.empty()) {
+        return wrong("the host is missing");
+    }
+    at.host = host;
+    return at;
+}
+
+// --------------------------------------------------------------------------------------- the engine
+
+RemoteEngine::RemoteEngine(std::unique_ptr<HttpClient> http, RemoteOptions options)
+    : http_(std::move(http)), options_(std::move(options)) {}
+
+RemoteEngine::~RemoteEngine() { http_->stop(); }
+
+expected<std::shared_ptr<Engine>> RemoteEngine::connect(const std::string& url,
+                                                        const RemoteOptions& options) {
+    FF_TRY(const ServerAddress at, ServerAddress::parse(url));
+    HttpClientOptions how;
+    how.host = at.host;
+    how.port = at.port;
+    how.tls = at.tls;
+    how.ca_file = options.ca_file;
+    how.bearer_token = options.bearer_token;
+    how.connect_timeout = options.connect_timeout;
+    FF_TRY(auto http, HttpClient::make(std::move(how)));
+    auto engine = std::make_unique<RemoteEngine>(std::move(http), options);
+    FF_TRY(const Capabilities server, engine->run(ReadCapabilities{}));
+    engine->settings_.partitions = server.partitions;
+    engine->settings_.backend =
+        server.family == "postgres" ? BackendTag::postgres : BackendTag::sqlite;
+    // The last user may be a callback on the client's own thread, which cannot wait for itself.
+    return std::shared_ptr<Engine>(engine.release(), [](Engine* gone) {
+        auto* remote = static_cast<RemoteEngine*>(gone);
+        if (remote->http().on_own_thread()) {
+            std::thread([remote] { delete remote; }).detach();
+        } else {
+            delete remote;
+        }
+    });
+}
+
+expected<Request> RemoteEngine::checked(Request request) {
+    return std::visit(
+        [this]<class Op>(Op&& op) -> expected<Request> {
+            using T = std::remove_cvref_t<Op>;
+            if constexpr (std::is_same_v<T, CreateExecution>) {
+                thread_local SystemIdSource ids;
+                SystemClock clock;
+                FF_TRY(core::PreparedCreate prepared,
+                       core::prepare(std::move(op), settings_, ids, clock.now()));
+                prepared.args.execution_id = prepared.id;
+                return Request(std::in_place_type<T>, std::move(prepared.args));
+            } else if constexpr (is_checked<T>) {
+                T args = std::move(op);
+                FF_TRY_VOID(core::validate(args));
+                return Request(std::in_place_type<T>, std::move(args));
+            } else {
+                return Request(std::in_place_type<T>, std::move(op));
+            }
+        },
+        std::move(request));
+}
+
+void RemoteEngine::call(Request request, DoneFn done) {
+    auto ready = checked(std::move(request));
+    if (!ready) {
+        done(std::unexpected(std::move(ready).error()));
+    } else if (auto* claim = std::get_if<Claim>(&*ready)) {
+        send_claim(*this, std::move(*claim), std::move(done));
+    } else {
+        send(std::make_shared<const Request>(std::move(*ready)), 1, std::move(done));
+    }
+}
+
+void RemoteEngine::call_many(std::vector<Request> requests,
+                             std::move_only_function<void(std::vector<Response>)> done) {
+    send_many(*this, std::move(requests), std::move(done));
+}
+
+void RemoteEngine::send(std::shared_ptr<const Request> request, int tried, DoneFn done) {
+    wire::Call call;
+    if (const auto* info = std::get_if<ReadExecutionInfo>(request.get())) {
+        // The description has all of it; the older form of this read leaves some out.
+        call = wire::write_request(Request(DescribeExecution{info->execution_id}));
+    } else {
+        call = wire::write_request(*request);
+    }
+    const bool repeat = may_repeat(*request);
+    send_call(std::move(call), repeat, tried,
+              [request = std::move(request),
+               done = std::move(done)](expected<wire::Received> received) mutable {
+                  if (!received) {
+                      done(std::unexpected(std::move(received).error()));
+                  } else {
+                      done(wire::read_answer(*request, *received));
+                  }
+              });
+}
+
+void RemoteEngine::send_call(wire::Call call, bool repeat, int tried, HttpClient::Done done) {
+    wire::Call copy = repeat && tried < options_.tries ? call : wire::Call{};
+    http_->send(std::move(call), options_.request_timeout, {},
+                [this, copy = std::move(copy), repeat, tried,
+                 done = std::move(done)](expected<wire::Received> received) mutable {
+                    if (!repeat || tried >= options_.tries || !is_passing(received)) {
+                        done(std::move(received));
+                        return;
+                    }
+                    http_->later(pause_before(tried), [this, copy = std::move(copy), tried,
+                                                       done = std::move(done)]() mutable {
+                        send_call(std::move(copy), true, tried + 1, std::move(done));
+                    });
+                });
+}
+
+std::chrono::milliseconds RemoteEngine::pause_before(int tried) {
+    thread_local std::minstd_rand random{std::random_device{}()};
+    double pause = static_cast<double>(options_.retry_base.count());
+    for (int i = 1; i < tried; ++i) {
+        pause *= options_.retry_factor;
+    }
+    std::uniform_real_distribution<double> spread(1 - options_.jitter, 1 + options_.jitter);
+    return std::chrono::milliseconds(static_cast<std::int64_t>(pause * spread(random)));
+}
+
+EngineStats RemoteEngine::stats() const {
+    EngineStats stats;
+    stats.commands = http_->sent();
+    return stats;
+}
+
+void RemoteEngine::stop() { http_->stop(); }
+
+bool may_repeat(const Request& request) {
+    return std::visit(
+        []<class Op>(const Op& op) {
+            if constexpr (requires { op.lease; }) {
+                return op.lease.lease_id.has_value();  // fenced: replay-safe
+            } else if constexpr (std::is_same_v<Op, Claim> || std::is_same_v<Op, ClaimForWorker> ||
+                                 std::is_same_v<Op, IssueClaimGrant> ||
+                                 std::is_same_v<Op, IssueGrantAndClaim> ||
+                                 std::is_same_v<Op, IssueReclaimGrant> ||
+                                 std::is_same_v<Op, ReclaimExecution> ||
+                                 std::is_same_v<Op, ReplayExecution> ||
+                                 std::is_same_v<Op, BlockExecution> ||
+                                 std::is_same_v<Op, UnblockExecution>) {
+                return false;  // the second time would find something else
+            } else if constexpr (std::is_same_v<Op, ClaimExecution>) {
+                return op.lease_id.has_value() && op.attempt_id.has_value();
+            } else if constexpr (std::is_same_v<Op, ClaimResumedExecution>) {
+                return op.lease_id.has_value();
+            } else {
+                return true;  // reads, creates with an id, and what sets something to a value
+            }
+        },
+        request);
+}
+
+}  // namespace ff::client

@@ -1,0 +1,54 @@
+#include "net/event_loop.h"
+
+#include <boost/asio/post.hpp>
+
+#include <pthread.h>
+
+#include "base/check.h"
+
+namespace ff::net {
+
+EventLoop::~EventLoop() { FF_CHECK(!thread_.joinable(), "a loop is stopped before it goes"); }
+
+void EventLoop::start(std::string thread_name) {
+    thread_ = std::thread([this, name = std::move(thread_name)] {
+        pthread_setname_np(pthread_self(), name.c_str());
+        context_.run();
+    });
+}
+
+void EventLoop::stop(std::move_only_function<void()> last) {
+    if (!thread_.joinable()) {
+        return;
+    }
+    post([this, last = std::move(last)]() mutable {
+        last();
+        work_.reset();
+    });
+    thread_.join();
+}
+
+void EventLoop::post(std::move_only_function<void()> work) {
+    {
+        const std::lock_guard lock(mutex_);
+        box_.push_back(std::move(work));
+        if (std::exchange(called_, true)) {
+            return;
+        }
+    }
+    boost::asio::post(context_, [this] { deliver(); });
+}
+
+void EventLoop::deliver() {
+    std::vector<std::move_only_function<void()>> taken;
+    {
+        const std::lock_guard lock(mutex_);
+        std::swap(taken, box_);
+        called_ = false;
+    }
+    for (auto& work : taken) {
+        work();
+    }
+}
+
+}  // namespace ff::net

@@ -1,0 +1,43 @@
+// A thread that waits for sockets and timers, with a box for work that other threads hand in.
+#pragma once
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace ff::net {
+
+class EventLoop {
+  public:
+    EventLoop() : work_(boost::asio::make_work_guard(context_)) {}
+    /// It has been stopped, or was never started.
+    ~EventLoop();
+    EventLoop(const EventLoop&) = delete;
+    EventLoop& operator=(const EventLoop&) = delete;
+
+    void start(std::string thread_name);
+    /// Runs `last` on the loop, then what is left, and joins the thread. Once.
+    void stop(std::move_only_function<void()> last);
+
+    /// Runs `work` on the loop's thread. Any thread. A burst of work wakes the loop once.
+    void post(std::move_only_function<void()> work);
+    [[nodiscard]] bool on_loop() const { return std::this_thread::get_id() == thread_.get_id(); }
+    [[nodiscard]] boost::asio::io_context& context() { return context_; }
+
+  private:
+    void deliver();
+
+    boost::asio::io_context context_{1};
+    boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+    std::mutex mutex_;
+    std::vector<std::move_only_function<void()>> box_;  // guarded by mutex_
+    bool called_ = false;                               // guarded by mutex_: deliver() will come
+    std::thread thread_;
+};
+
+}  // namespace ff::net

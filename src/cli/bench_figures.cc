@@ -56,7 +56,7 @@ expected<void> Figures::add(Figure figure) {
     if (!sound(figure.value) || !sound(figure.ceiling.value_or(1))) {
         return ff::fail(ErrorCode::internal, fmt::format("{} could not be measured", figure.name));
     }
-    if (output_ == Output::json) {
+    if (for_programs(output_)) {
         line_.clear();
         print_out(js::dump(as_json(figure)) + "\n");
     }
@@ -79,7 +79,7 @@ void Figures::progress(std::string_view what) {
 void Figures::print_table(std::string_view title) {
     line_.clear();
     const auto figures = std::exchange(figures_, {});
-    if (output_ == Output::json || figures.empty()) {
+    if (for_programs(output_) || figures.empty()) {
         return;
     }
     const Terminal terminal = Terminal::output();

@@ -290,7 +290,7 @@ class GrowthBench {
     }
 
     void print_costs(const Dimension& dimension, const std::vector<SizedStore>& stores) const {
-        if (options_.output == Output::json) {
+        if (for_programs(options_.output)) {
             return;
         }
         std::vector<Column> columns{{dimension.label, Align::right}};

@@ -74,8 +74,8 @@ std::string as_text(const std::string& path, const std::vector<Check>& checks) {
 
 ExitCode report(const DoctorOptions& options, const std::string& path,
                 const std::vector<Check>& checks) {
-    print_out(options.output == Output::json ? js::dump_pretty(as_json(path, checks)) + "\n"
-                                             : as_text(path, checks));
+    print_out(for_programs(options.output) ? document(options.output, as_json(path, checks))
+                                           : as_text(path, checks));
     return all_sound(checks) ? ExitCode::ok : ExitCode::failed;
 }
 
@@ -122,7 +122,7 @@ ExitCode run_doctor(const DoctorOptions& options) {
     if (!file) {
         const auto damage = damage_of(file.error());
         const bool broken = file.error().code == ErrorCode::store_corrupt;
-        if (damage && (broken || options.output == Output::json)) {
+        if (damage && (broken || for_programs(options.output))) {
             report(options, damage->path, check_damaged(*damage));
         }
         return damage && broken ? ExitCode::failed : complain(file.error());

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <string>
 
@@ -15,7 +17,8 @@ ExitCode exit_code_of(const Error& error) {
     if (store::is_missing_file(error)) {
         return ExitCode::not_found;
     }
-    if (error.code == ErrorCode::store_in_use || store::is_in_the_way(error)) {
+    if (error.code == ErrorCode::store_in_use || store::is_in_the_way(error) ||
+        !error.field(ambiguous_field).empty()) {
         return ExitCode::conflict;
     }
     if (error.code == ErrorCode::invalid_config) {
@@ -35,11 +38,38 @@ ExitCode exit_code_of(const Error& error) {
     }
 }
 
+ExitCode worse(ExitCode a, ExitCode b) {
+    constexpr std::array from_bad_to_good{ExitCode::failed, ExitCode::usage, ExitCode::conflict,
+                                          ExitCode::not_found, ExitCode::ok};
+    return *std::ranges::find_if(from_bad_to_good,
+                                 [&](ExitCode code) { return code == a || code == b; });
+}
+
+std::string sentence_of(const Error& error) {
+    switch (error.code) {
+        case ErrorCode::execution_not_found:
+            return error.detail.empty() ? "there is no such execution" : error.detail;
+        case ErrorCode::execution_not_active:
+            if (const auto outcome = error.field("terminal_outcome");
+                !outcome.empty() && outcome != "none") {
+                return fmt::format("it has ended already: {}", outcome);
+            }
+            break;
+        case ErrorCode::execution_not_terminal:
+            return "it has not ended" + (error.detail.empty() ? "" : ": " + error.detail);
+        case ErrorCode::execution_not_eligible:
+            return "it is not waiting for a worker" +
+                   (error.detail.empty() ? "" : " (" + error.detail + ")");
+        default: break;
+    }
+    // The code is for programs; people get the sentence, when there is one.
+    return error.detail.empty() ? error.message() : error.detail;
+}
+
 void complain(std::string_view what) { fmt::print(stderr, "ff: {}\n", printable(what)); }
 
 ExitCode complain(const Error& error) {
-    // The code is for programs; people get the sentence, when there is one.
-    complain(error.detail.empty() ? error.message() : error.detail);
+    complain(sentence_of(error));
     return exit_code_of(error);
 }
 

@@ -1,19 +1,18 @@
-// Answers of the engine as JSON, with the names of the HTTP interface (spec 07).
+// Answers of the engine as JSON values, in the words of the HTTP interface: what wire/records.h
+// describes is the one place that names their members.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include <ff/contracts.h>
-
 #include <ff/json.h>
 
 namespace ff::cli {
 
 js::Value as_json(const ExecutionInfo& info);
 js::Value as_json(const ExecutionSnapshot& snapshot);
+js::Value as_json(const ExecutionContext& context);
 js::Value as_json(const AttemptInfo& attempt);
 js::Value as_json(const HistoryEntry& entry);
 /// With the failure of the execution, if it has one.
@@ -21,16 +20,22 @@ js::Value as_json(const Explanation& why, const ExecutionSnapshot& snapshot);
 js::Value as_json(const LaneInfo& lane);
 js::Value as_json(const WorkerInfo& worker);
 js::Value as_json(const ExpiredLease& lease);
+js::Value as_json(const ScannerInfo& scanner);
+js::Value as_json(const ScannerResult& result);
+js::Value as_json(const StoreReport& report);
+js::Value as_json(const Capabilities& capabilities);
+/// The body of an error, as the HTTP interface has it.
+js::Value as_json(const Error& error);
+/// `{"base64":"…"}`.
+js::Value bytes_json(std::string_view bytes);
 
-/// `{"items":[…],"next_cursor":…}`.
 template <class T>
-js::Value page_as_json(const std::vector<T>& items, const std::optional<std::string>& cursor) {
+js::Array all_as_json(const std::vector<T>& items) {
     js::Array list;
     for (const T& item : items) {
         list.push_back(as_json(item));
     }
-    return js::Object{{"items", std::move(list)},
-                      {"next_cursor", cursor ? js::Value(*cursor) : js::Value()}};
+    return list;
 }
 
 }  // namespace ff::cli

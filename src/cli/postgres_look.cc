@@ -84,6 +84,11 @@ expected<void> PostgresLook::read(const std::function<expected<void>(store::Read
     return outcome;
 }
 
+expected<store::StoreSize> PostgresLook::size() {
+    FF_TRY(const std::string bytes, db_->scalar("SELECT pg_database_size(current_database())"));
+    return store::StoreSize{std::stoull(bytes), 0};
+}
+
 expected<void> PostgresLook::begin_view() {
     FF_TRY_VOID(db_->execute(begin_reading));
     in_view_ = true;

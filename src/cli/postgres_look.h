@@ -17,6 +17,7 @@ class PostgresLook final : public ReadOnlyStore, private RowSource {
     RowSource& rows() override { return *this; }
     std::string words_of(const Error& error) override { return error.detail; }
     expected<void> read(const std::function<expected<void>(store::Reader&)>& body) override;
+    expected<store::StoreSize> size() override;
 
     /// From here on everything is of one moment, until end_view().
     expected<void> begin_view();

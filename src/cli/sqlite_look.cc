@@ -74,6 +74,10 @@ expected<void> SqliteLook::read(const std::function<expected<void>(store::Reader
     return outcome;
 }
 
+expected<store::StoreSize> SqliteLook::size() {
+    return store::StoreSize{file_.bytes(), file_.log_bytes()};
+}
+
 // ---------------------------------------------------------------------------------------- rows
 
 expected<std::uint64_t> SqliteLook::count_executions() {

@@ -18,6 +18,7 @@ class SqliteLook final : public ReadOnlyStore, private RowSource {
     RowSource& rows() override { return *this; }
     std::string words_of(const Error& error) override;
     expected<void> read(const std::function<expected<void>(store::Reader&)>& body) override;
+    expected<store::StoreSize> size() override;
 
   private:
     explicit SqliteLook(store::StoreFile file);

@@ -17,6 +17,7 @@ namespace ff::cli {
 namespace {
 
 constexpr std::size_t columns_default = 80;
+constexpr std::size_t rows_default = 24;
 
 int first_fault = 0;  // of standard output, which one thread writes to
 
@@ -37,6 +38,7 @@ Terminal look_at(int fd) {
     winsize size{};
     const bool known = ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     terminal.columns = known ? size.ws_col : columns_default;
+    terminal.rows = known && size.ws_row > 0 ? size.ws_row : rows_default;
     return terminal;
 }
 

@@ -14,6 +14,7 @@ struct Terminal {
     bool interactive = false;  ///< a person looks at it
     bool colour = false;       ///< interactive, and NO_COLOR is not set
     std::size_t columns = 0;   ///< 0: no limit
+    std::size_t rows = 0;      ///< 0: no limit
 
     /// What standard output (or standard error) is connected to. Cheap; the window may be resized.
     static Terminal output();

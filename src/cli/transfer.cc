@@ -251,14 +251,15 @@ ExitCode run_export(const ExportOptions& options) {
     }
     const bool to_file = options.out != standard_stream;
     const std::string text =
-        options.output == Output::json
-            ? js::dump_pretty(as_json(*summary, shown(options.db), options.out, watch.elapsed_ms()))
-            : fmt::format("exported {} to {} in {}", amount(*summary),
+        for_programs(options.output)
+            ? document(options.output,
+                       as_json(*summary, shown(options.db), options.out, watch.elapsed_ms()))
+            : fmt::format("exported {} to {} in {}\n", amount(*summary),
                           to_file ? options.out : "standard output", span_text(watch.elapsed_ms()));
     if (to_file) {
-        print_out(text + "\n");
-    } else if (options.output == Output::json || Terminal::errors().interactive) {
-        fmt::print(stderr, "{}\n", text);
+        print_out(text);
+    } else if (for_programs(options.output) || Terminal::errors().interactive) {
+        fmt::print(stderr, "{}", text);
     }
     return ExitCode::ok;
 }
@@ -270,12 +271,11 @@ ExitCode run_import(const ImportOptions& options) {
     if (!summary) {
         return complain(summary.error());
     }
-    print_out((options.output == Output::json
-                   ? js::dump_pretty(
-                         as_json(*summary, shown(options.db), options.file, watch.elapsed_ms()))
-                   : fmt::format("imported {} into {} in {}", amount(*summary), shown(options.db),
-                                 span_text(watch.elapsed_ms()))) +
-              "\n");
+    print_out(for_programs(options.output)
+                  ? document(options.output,
+                             as_json(*summary, shown(options.db), options.file, watch.elapsed_ms()))
+                  : fmt::format("imported {} into {} in {}\n", amount(*summary), shown(options.db),
+                                span_text(watch.elapsed_ms())));
     return ExitCode::ok;
 }
 
@@ -292,12 +292,11 @@ ExitCode run_backup(const BackupOptions& options) {
                                         {"executions", summary->executions},
                                         {"check", options.quick ? "quick" : "full"},
                                         {"elapsed_ms", watch.elapsed_ms()}};
-    print_out((options.output == Output::json
-                   ? js::dump_pretty(object)
-                   : fmt::format("{} holds {} executions, {}; checked and safe on disk in {}",
-                                 options.to, with_commas(summary->executions),
-                                 bytes_text(summary->bytes), span_text(watch.elapsed_ms()))) +
-              "\n");
+    print_out(for_programs(options.output)
+                  ? document(options.output, object)
+                  : fmt::format("{} holds {} executions, {}; checked and safe on disk in {}\n",
+                                options.to, with_commas(summary->executions),
+                                bytes_text(summary->bytes), span_text(watch.elapsed_ms())));
     return ExitCode::ok;
 }
 

@@ -34,10 +34,11 @@ const std::map<std::string_view, std::set<std::string_view>> rooms_seen_from = {
     {"core", {"core", "base"}},
     {"store", {"store", "core", "base"}},
     {"engine", {"engine", "store", "core", "base"}},
-    {"wire", {"wire", "engine", "store", "core", "base"}},
     {"net", {"net", "base"}},
+    {"wire", {"wire", "engine", "store", "core", "base"}},
     {"http", {"http", "wire", "net", "engine", "store", "core", "base"}},
-    {"cli", {"cli", "engine", "store", "core", "base"}},
+    {"client", {"client", "wire", "net", "engine", "store", "core", "base"}},
+    {"cli", {"cli", "http", "client", "wire", "net", "engine", "store", "core", "base"}},
 };
 
 // System headers beside the standard library: only where the outside world is met, never in core

@@ -1,0 +1,42 @@
+// Executions as people name them: by the whole id, by its UUID, or by the last digits of it.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ff/ids.h>
+
+#include "cli/session.h"
+
+namespace ff::cli {
+
+/// Fewer digits than this name nothing.
+inline constexpr std::size_t suffix_digits_min = 6;
+/// How many of the newest executions are searched for a suffix.
+inline constexpr std::size_t suffix_searched_max = 1'000;
+
+/// A word that may name an execution.
+struct IdWord {
+    std::string text;               ///< as it was given
+    std::optional<ExecutionId> id;  ///< when it is a whole one
+    std::optional<Uuid> uuid;       ///< when it is one without the partition
+    std::string digits;             ///< otherwise: hex digits at the end of a UUID
+};
+
+/// Only the form is looked at. `invalid_input` that says what an id looks like.
+expected<IdWord> parse_id(const std::string& text);
+expected<std::vector<IdWord>> parse_ids(const std::vector<std::string>& texts);
+
+/// One answer for each word. A whole id is not looked up. Errors: `execution_not_found`; for a
+/// suffix of several executions one with ambiguous_field.
+std::vector<expected<ExecutionId>> find_ids(const Session& session,
+                                            const std::vector<IdWord>& words);
+/// Both steps for one word.
+expected<ExecutionId> find_id(const Session& session, const std::string& text);
+
+Error no_such_execution(std::string_view text);
+
+}  // namespace ff::cli

@@ -1,0 +1,70 @@
+#include "cli/id_report.h"
+
+#include <fmt/core.h>
+
+#include "cli/inspect_json.h"
+#include "cli/terminal.h"
+
+namespace ff::cli {
+
+void IdReport::put(const js::Value& value) {
+    const bool listed = output_ == Output::jsonl || count_ != 1;
+    print_out(listed ? list_.add(value) : document(output_, value));
+}
+
+void IdReport::add(const std::string& name, const expected<Said>& said) {
+    if (!said) {
+        const Error& error = said.error();
+        const std::string sentence = sentence_of(error);
+        complain(sentence.contains(name) ? sentence : fmt::format("{}: {}", name, sentence));
+        worst_ = worse(worst_, exit_code_of(error));
+        if (for_programs(output_)) {
+            js::Value value = js::Object{{"execution_id", name}};
+            const js::Value body = as_json(error);
+            for (const js::Member& member : *body.if_object()) {
+                value.set(member.first, member.second);
+            }
+            put(value);
+        }
+        return;
+    }
+    worst_ = worse(worst_, said->code);
+    if (for_programs(output_)) {
+        put(said->json);
+    } else {
+        print_out(said->text);
+    }
+    if (!said->complaint.empty()) {
+        complain(said->complaint);
+    }
+}
+
+ExitCode IdReport::finish() {
+    if (output_ == Output::json && count_ != 1) {
+        print_out(list_.finish(std::nullopt));
+    }
+    return worst_;
+}
+
+ExitCode for_each_id(const CommonOptions& options, Access access,
+                     const std::vector<std::string>& words,
+                     const std::function<expected<Said>(const Session&, const ExecutionId&)>& act) {
+    const auto parsed = parse_ids(words);
+    if (!parsed) {
+        return complain(parsed.error());
+    }
+    return with_session(options, access, [&](const Session& session) {
+        const auto found = find_ids(session, *parsed);
+        IdReport report(options.output, found.size());
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            if (found[i]) {
+                report.add(found[i]->to_string(), act(session, *found[i]));
+            } else {
+                report.add((*parsed)[i].text, std::unexpected(found[i].error()));
+            }
+        }
+        return report.finish();
+    });
+}
+
+}  // namespace ff::cli

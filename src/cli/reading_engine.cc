@@ -1,0 +1,61 @@
+#include "cli/reading_engine.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include <ff/clock.h>
+
+#include "engine/reads.h"
+
+namespace ff::cli {
+
+expected<std::shared_ptr<ReadingEngine>> ReadingEngine::open(const std::string& text) {
+    FF_TRY(auto store, ReadOnlyStore::open(text));
+    return std::shared_ptr<ReadingEngine>(new ReadingEngine(std::move(store)));
+}
+
+Error ReadingEngine::explained(Error error) const {
+    if (error.code != ErrorCode::store_corrupt) {
+        return error;
+    }
+    return {ErrorCode::store_corrupt,
+            fmt::format("{} is damaged or cut short ({}); see ff doctor", store_->info().location,
+                        store_->words_of(error)),
+            {}};
+}
+
+Response ReadingEngine::run_any(Request request) {
+    const engine::ReadContext context{*store_, SystemClock().now()};
+    return std::visit(
+        [&]<class Op>(const Op& op) -> Response {
+            if constexpr (requires { engine::answer(op, context); }) {
+                auto reply = engine::answer(op, context);
+                if (!reply) {
+                    return std::unexpected(explained(std::move(reply).error()));
+                }
+                return Reply(std::in_place_type<typename Op::Result>, std::move(*reply));
+            } else {
+                return ff::fail(ErrorCode::internal, "this store was opened to read only");
+            }
+        },
+        request);
+}
+
+std::vector<Response> ReadingEngine::run_many(std::vector<Request> requests) {
+    std::vector<Response> out;
+    out.reserve(requests.size());
+    for (Request& request : requests) {
+        out.push_back(run_any(std::move(request)));
+    }
+    return out;
+}
+
+void ReadingEngine::call(Request request, DoneFn done) { done(run_any(std::move(request))); }
+
+void ReadingEngine::call_many(std::vector<Request> requests,
+                              std::move_only_function<void(std::vector<Response>)> done) {
+    done(run_many(std::move(requests)));
+}
+
+}  // namespace ff::cli

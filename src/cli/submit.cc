@@ -1,0 +1,287 @@
+#include "cli/submit.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include <ff/clock.h>
+#include <ff/policy.h>
+
+#include "cli/bytes_file.h"
+#include "cli/inspect_json.h"
+#include "cli/show.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/times.h"
+#include "cli/wait.h"
+#include "core/decide.h"
+
+namespace ff::cli {
+
+namespace {
+
+std::unexpected<Error> bad_input(std::string what) {
+    return ff::fail(ErrorCode::invalid_input, std::move(what));
+}
+
+// ----------------------------------------------------------------------------------------- policy
+
+/// The object that is a member of another, made when it is missing.
+js::Value& object_in(js::Value& parent, const std::string& name) {
+    if (parent.find(name) == nullptr || parent.find(name)->if_object() == nullptr) {
+        parent.set(name, js::Object{});
+    }
+    return const_cast<js::Value&>(*parent.find(name));  // NOLINT: of a value that is ours
+}
+
+expected<js::Value> given_policy(const std::string& word) {
+    std::string text = word;
+    if (word.starts_with('@')) {
+        FF_TRY(text, read_bytes(word.substr(1)));
+    }
+    auto value = js::parse(text);
+    if (!value || value->if_object() == nullptr) {
+        return bad_input(fmt::format("--policy: {}",
+                                     value ? "a policy is a JSON object" : value.error().detail));
+    }
+    return value;
+}
+
+/// `x3`, `jitter`.
+expected<void> apply_backoff_word(const std::string& text, std::string_view word,
+                                  js::Value& backoff) {
+    if (word == "jitter") {
+        backoff.set("jitter", true);
+        return {};
+    }
+    double factor = 0;
+    const char* end = word.data() + word.size();
+    if (word.starts_with('x')) {
+        const auto [at, fault] = std::from_chars(word.data() + 1, end, factor);
+        if (fault == std::errc{} && at == end && std::isfinite(factor) && factor >= 1) {
+            backoff.set("multiplier", factor);
+            return {};
+        }
+    }
+    return bad_input(fmt::format("{}: \"{}\" is not known; write x2 or jitter", text, word));
+}
+
+}  // namespace
+
+expected<js::Value> parse_backoff(const std::string& text) {
+    std::string_view rest = text;
+    const std::size_t comma = rest.find(',');
+    const std::string_view spans = rest.substr(0, comma);
+    const std::size_t dots = spans.find("..");
+    FF_TRY(const DurationMs first, parse_span(spans.substr(0, dots)));
+    if (dots == std::string_view::npos) {
+        if (comma != std::string_view::npos) {
+            return bad_input(text + ": a fixed backoff has no further words; write it as 1s..1m");
+        }
+        return js::Value(js::Object{{"type", "fixed"}, {"delay_ms", first}});
+    }
+    FF_TRY(const DurationMs last, parse_span(spans.substr(dots + 2)));
+    if (last < first) {
+        return bad_input(text + ": the longest delay is shorter than the first");
+    }
+    js::Value backoff = js::Object{{"type", "exponential"},
+                                   {"initial_delay_ms", first},
+                                   {"max_delay_ms", last},
+                                   {"multiplier", 2}};
+    rest.remove_prefix(std::min(comma, rest.size()));
+    while (!rest.empty()) {
+        rest.remove_prefix(1);
+        const std::size_t end = std::min(rest.find(','), rest.size());
+        FF_TRY_VOID(apply_backoff_word(text, rest.substr(0, end), backoff));
+        rest.remove_prefix(end);
+    }
+    return backoff;
+}
+
+expected<std::optional<std::string>> policy_of(const SubmitOptions& options) {
+    js::Value policy = js::Object{};
+    if (options.policy) {
+        FF_TRY(policy, given_policy(*options.policy));
+    }
+    if (options.retries) {
+        object_in(policy, "retry_policy").set("max_retries", *options.retries);
+    }
+    if (options.backoff) {
+        auto backoff = parse_backoff(*options.backoff);
+        if (!backoff) {
+            return bad_input("--backoff: " + backoff.error().detail);
+        }
+        object_in(policy, "retry_policy").set("backoff", std::move(*backoff));
+    }
+    if (options.attempt_timeout_ms) {
+        object_in(policy, "timeout_policy").set("attempt_timeout_ms", *options.attempt_timeout_ms);
+    }
+    if (!options.capabilities.empty()) {
+        js::Array tokens(options.capabilities.begin(), options.capabilities.end());
+        object_in(policy, "routing_requirements").set("required_capabilities", std::move(tokens));
+    }
+    if (policy.if_object()->empty()) {
+        return std::nullopt;
+    }
+    std::string text = js::dump(policy);
+    if (const auto checked = Policy::parse(text); !checked) {
+        return bad_input("the policy is not right: " + checked.error().message());
+    }
+    return text;
+}
+
+expected<CreateExecution> execution_of(const SubmitOptions& options, TimestampMs now) {
+    CreateExecution op;
+    op.ns = options.ns;
+    op.lane_id = options.lane;
+    op.execution_kind = options.kind;
+    op.priority = options.priority.value_or(0);
+    op.creator_identity = options.creator;
+    op.idempotency_key = options.key;
+    FF_TRY(op.tags, parse_tags(options.tags));
+    FF_TRY(op.policy, policy_of(options));
+    if (options.id) {
+        FF_TRY(op.execution_id, ExecutionId::parse(*options.id));
+    }
+    const auto moment =
+        [&](const char* name,
+            const std::optional<std::string>& text) -> expected<std::optional<TimestampMs>> {
+        if (!text) {
+            return std::nullopt;
+        }
+        auto at = parse_moment(*text, now, Towards::future);
+        if (!at) {
+            return bad_input(fmt::format("{}: {}", name, at.error().detail));
+        }
+        return *at;
+    };
+    FF_TRY(op.delay_until, moment("--delay", options.delay));
+    FF_TRY(op.execution_deadline_at, moment("--deadline", options.deadline));
+    FF_TRY_VOID(check_namespace("--ns", op.ns));
+    FF_TRY_VOID(check_lane("--lane", op.lane_id));
+    FF_TRY_VOID(check_label("kind", op.execution_kind, 1, 256));
+    return op;
+}
+
+// ----------------------------------------------------------------------------------------- submit
+
+namespace {
+
+/// What the engine will check, before a store is opened or made for it.
+expected<void> check_execution(const CreateExecution& op, TimestampMs now) {
+    core::Settings settings;
+    settings.partitions.flow = std::numeric_limits<std::uint16_t>::max();  // the engine knows them
+    SystemIdSource ids;
+    FF_TRY_VOID(core::prepare(op, settings, ids, now));
+    return {};
+}
+
+expected<void> add_payload(const SubmitOptions& options, CreateExecution& op) {
+    if (options.payload && options.file) {
+        return bad_input("give the payload as an argument or with --file, not both");
+    }
+    if (options.file) {
+        FF_TRY(op.input_payload, read_bytes(*options.file));
+    } else if (options.payload == "-") {
+        FF_TRY(op.input_payload, read_standard_input());
+    } else {
+        op.input_payload = options.payload.value_or("");
+    }
+    if (options.json) {
+        if (const auto value = js::parse(op.input_payload); !value) {
+            return bad_input("the payload is not JSON: " + value.error().detail);
+        }
+        op.payload_encoding = "json";
+    }
+    return {};
+}
+
+std::string created_text(Output output, const CreateResult& created) {
+    if (!for_programs(output)) {
+        return created.execution_id.to_string() + "\n";
+    }
+    js::Value value = js::Object{{"execution_id", created.execution_id.to_string()},
+                                 {"outcome", created.created ? "created" : "duplicate"}};
+    if (created.created) {
+        value.set("public_state", to_string(created.public_state));
+    }
+    return document(output, value);
+}
+
+/// The result for people, everything for programs.
+ExitCode print_ending(const CommonOptions& common, const Ending& ending) {
+    const std::string id = ending.execution_id.to_string();
+    if (!ending.snapshot) {
+        return complain(ending.snapshot.error());
+    }
+    const ExecutionSnapshot& snapshot = *ending.snapshot;
+    const PublicState state = snapshot.info.public_state;
+    std::optional<ExecutionResult> result;
+    if (state == PublicState::completed) {
+        const auto session = open_session(common, Access::look);
+        auto read = session ? session->ask(GetExecutionResult{ending.execution_id})
+                            : std::unexpected(session.error());
+        if (!read) {
+            return complain(read.error());
+        }
+        result = std::move(*read);
+    }
+    if (for_programs(common.output)) {
+        js::Value value = as_json(snapshot);
+        value.set("result_payload", result ? bytes_json(result->payload) : js::Value());
+        value.set("result_encoding",
+                  result && result->encoding ? js::Value(*result->encoding) : js::Value());
+        print_out(document(common.output, value));
+    } else if (result) {
+        print_out(result->payload);
+    }
+    if (ending.over_time) {
+        complain(fmt::format("{} has not ended in time: it is {}", id, to_string(state)));
+        return ExitCode::failed;
+    }
+    if (state != PublicState::completed) {
+        complain(fmt::format("{} {}", id, ending_text(snapshot)));
+    }
+    return exit_code_of(state);
+}
+
+}  // namespace
+
+ExitCode run_submit(const CommonOptions& common, const SubmitOptions& options) {
+    const TimestampMs now = SystemClock().now();
+    auto op = execution_of(options, now);
+    if (!op) {
+        return complain(op.error());
+    }
+    if (const auto added = add_payload(options, *op); !added) {
+        return complain(added.error());
+    }
+    if (const auto checked = check_execution(*op, now); !checked) {
+        return complain(checked.error());
+    }
+    auto session = open_session(common, Access::create);
+    if (!session) {
+        return complain(session.error());
+    }
+    const auto created = session->ask(std::move(*op));
+    // Closed before the wait: the engine that will run it may want to open the store.
+    session->engine.reset();
+    if (!created) {
+        return complain(created.error());
+    }
+    if (!options.wait) {
+        print_out(created_text(common.output, *created));
+        return ExitCode::ok;
+    }
+    ExitCode code = ExitCode::failed;
+    const auto waited =
+        wait_for(common, {created->execution_id}, options.wait_timeout_ms,
+                 [&](const Ending& ending) { code = print_ending(common, ending); });
+    return waited ? code : complain(waited.error());
+}
+
+}  // namespace ff::cli

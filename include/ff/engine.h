@@ -5,6 +5,7 @@
 // with success is on disk; one that answered with a rejection changed nothing.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -48,6 +49,27 @@ struct EngineOptions {
     std::function<void(std::string_view)> warn;  ///< where warnings go; stderr when absent
 };
 
+/// How a remote engine repeats a call that is safe to repeat.
+struct RetryOptions {
+    std::chrono::milliseconds base{100};  ///< pause before the second try
+    double factor = 2.0;                  ///< of each further pause
+    int tries = 5;                        ///< 1: never repeat
+    double jitter = 0.2;                  ///< a pause may be this part longer or shorter
+};
+
+/// How Engine::connect reaches an engine, whichever kind it is.
+struct ConnectOptions {
+    std::chrono::milliseconds request_timeout{30'000};  ///< remote; waiting claims get theirs added
+    std::chrono::milliseconds connect_timeout{10'000};  ///< remote
+    std::optional<std::string> bearer_token;            ///< remote; given, it must not be blank
+    RetryOptions retry;                                 ///< remote
+    /// Embedded: timers and sweeps run in this process. Absent: yes on SQLite, no on PostgreSQL,
+    /// where a server runs them. `scanners=on` or `scanners=off` in the address wins.
+    std::optional<bool> scanners;
+    std::optional<int> pool_size;  ///< embedded; absent: 4 on SQLite, 10 on PostgreSQL
+    EngineOptions engine;          ///< embedded: everything else
+};
+
 /// What goes on inside an engine, for metrics, tests and benchmarks. Counters since open.
 struct EngineStats {
     std::uint64_t commands = 0;
@@ -68,6 +90,15 @@ class Engine {
     /// tests), ...; see spec 09. Opening the same store again in a process gives the same engine.
     static expected<std::shared_ptr<Engine>> open(const std::string& store,
                                                   const EngineOptions& options = {});
+
+    /// An engine by its address: what open() takes, or `http://host:port`, `https://…` for a server.
+    /// Without an address the environment's FF_CONNECT, and without that `sqlite:flowfabric.db`.
+    static std::shared_ptr<Engine> connect(const std::string& address,
+                                           const ConnectOptions& options = {});
+    static std::shared_ptr<Engine> connect(const ConnectOptions& options = {});
+    static expected<std::shared_ptr<Engine>> try_connect(const std::string& address,
+                                                         const ConnectOptions& options = {});
+    static expected<std::shared_ptr<Engine>> try_connect(const ConnectOptions& options = {});
 
     /// The one way in. `done` is called exactly once, mostly from an engine thread; it must neither
     /// block nor throw, as it holds up every other answer. It may make further calls.

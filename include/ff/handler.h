@@ -39,6 +39,9 @@ struct Refusal {
 using Verdict = std::expected<Returned, Refusal>;
 using HandlerFn = std::function<Verdict(Task&)>;
 
+/// The name under which the handler of all other kinds is kept; no kind is called so.
+inline constexpr const char* any_kind = "";
+
 struct Handler {
     HandlerFn call;
     std::vector<std::type_index> needs;  ///< states it takes

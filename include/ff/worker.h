@@ -101,6 +101,13 @@ class Worker {
         add(std::move(kind), worker::make_handler<Held>(std::move(handler)));
         return *this;
     }
+    /// The handler for kinds that have none of their own; with one, work of every kind is claimed.
+    template <class Payload = void, class F>
+    Worker& on_any(F handler) {
+        using Held = std::conditional_t<std::is_void_v<Payload>, worker::NoPayload, Payload>;
+        add(worker::any_kind, worker::make_handler<Held>(std::move(handler)));
+        return *this;
+    }
     /// What handlers may ask for by its type. Shared by all tasks; keep it safe for threads.
     template <class T>
     Worker& provide(std::shared_ptr<T> state) {

@@ -84,7 +84,8 @@ expected<ClaimResult> Claimer::claim(std::size_t free) {
     op.max_wait_ms = options.poll_block.count();
     op.max_tasks = static_cast<std::uint32_t>(std::min(free, tasks_max));
     op.ns = options.ns;
-    if (setup_->handlers.size() <= kinds_max) {
+    const bool takes_all = setup_->handlers.contains(any_kind);
+    if (!takes_all && setup_->handlers.size() <= kinds_max) {
         for (const auto& [kind, handler] : setup_->handlers) {
             op.kinds.push_back(kind);
         }

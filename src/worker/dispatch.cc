@@ -50,7 +50,8 @@ Verdict call(const Handler& handler, Task& task) {
 
 Verdict run_handler(HeldTask& held) {
     const auto& handlers = held.setup().handlers;
-    const auto found = handlers.find(held.info().kind);
+    auto found = handlers.find(held.info().kind);
+    found = found != handlers.end() ? found : handlers.find(any_kind);
     if (found == handlers.end()) {
         return std::unexpected(
             Refusal{"runtime_no_handler", "no handler for kind " + held.info().kind});

@@ -44,13 +44,14 @@ std::string address_in(const std::string& text) {
 }  // namespace
 
 expected<std::unique_ptr<ServerProcess>> ServerProcess::start(
-    const std::string& db, const std::map<std::string, std::string>& settings) {
+    const std::string& db, const std::map<std::string, std::string>& settings,
+    std::string program) {
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) {
         return ff::fail(ErrorCode::store_io, std::string("no pipe: ") + std::strerror(errno));
     }
-    std::vector<std::string> words{"/proc/self/exe", "serve",      "--db", db,
-                                   "--listen",       "127.0.0.1:0"};
+    std::vector<std::string> words{std::move(program), "serve",      "--db", db,
+                                   "--listen",         "127.0.0.1:0"};
     std::vector<std::string> variables;
     for (char** entry = environ; *entry != nullptr; ++entry) {
         if (!std::string_view(*entry).starts_with("FF_")) {  // ours would change what is measured
@@ -61,7 +62,9 @@ expected<std::unique_ptr<ServerProcess>> ServerProcess::start(
         variables.push_back(name + "=" + value);
     }
     std::error_code ignored;
-    words[0] = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+    if (words[0].empty()) {
+        words[0] = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+    }
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);

@@ -13,9 +13,11 @@ namespace ff::cli {
 
 class ServerProcess {
   public:
-    /// Starts this very program on a store and waits until it says where it listens.
+    /// Starts this very program, or the one at `program`, on a store and waits until it says where it
+    /// listens.
     static expected<std::unique_ptr<ServerProcess>> start(
-        const std::string& db, const std::map<std::string, std::string>& settings);
+        const std::string& db, const std::map<std::string, std::string>& settings,
+        std::string program = {});
     /// Tells it to stop and waits until it has.
     ~ServerProcess();
     ServerProcess(const ServerProcess&) = delete;

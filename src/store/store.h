@@ -230,6 +230,7 @@ class Store : public core::RowNumbers {
     /// Runs `body` on one consistent view that holds only durable commits.
     virtual expected<void> read(const std::function<expected<void>(Reader&)>& body) = 0;
 
+    /// How much room it takes; nothing when it is in memory.
     virtual expected<StoreSize> size() { return StoreSize{}; }
 
     /// Rows written since open, for figures.

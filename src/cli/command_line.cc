@@ -125,6 +125,18 @@ ExitCode refuse_usage(const CLI::App& command, std::string_view fault) {
     return ExitCode::usage;
 }
 
+/// What CLI11 says of a fault, as the rest of the program would say it.
+std::string in_our_words(const std::string& fault) {
+    if (fault.starts_with("A subcommand")) {
+        return "name a command";
+    }
+    const std::size_t colon = fault.find(": ");
+    if (fault.starts_with("The following argument") && colon != std::string::npos) {
+        return fmt::format("unexpected argument \"{}\"", fault.substr(colon + 2));
+    }
+    return fault;
+}
+
 ExitCode parse_and_run(CLI::App& app, const std::vector<std::string>& words, const Action& action) {
     const Reading reading = read_words(app, words);
     if (!reading.fault.empty()) {
@@ -138,9 +150,7 @@ ExitCode parse_and_run(CLI::App& app, const std::vector<std::string>& words, con
         print_out(text.str());
         return ExitCode::ok;
     } catch (const CLI::ParseError& error) {
-        const std::string_view fault = error.what();
-        return refuse_usage(*reading.command,
-                            fault.starts_with("A subcommand") ? "name a command" : fault);
+        return refuse_usage(*reading.command, in_our_words(error.what()));
     }
     return action ? action() : ExitCode::usage;
 }
@@ -251,7 +261,7 @@ ExitCode run_command_line(int argc, const char* const* argv) {
     add_common(app, common);
     add_work_commands(app, action, common);
     add_operator_commands(app, action, common);
-    add_serve_commands(app, action);
+    add_serve_commands(app, action, common);
     add_store_commands(app, action);
     add_profiles(app, action, common);
     add_completion(app, action);

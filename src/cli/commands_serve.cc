@@ -1,12 +1,13 @@
 // Commands that run a server.
 #include "cli/grammar.h"
 #include "cli/serve.h"
+#include "cli/worker_exec.h"
 
 namespace ff::cli {
 
 namespace {
 
-constexpr const char* group = "Servers";
+constexpr const char* group = "Servers and workers";
 
 /// A flag that is a setting of the server under another name.
 void add_setting(CLI::App& app, ServeOptions& options, const std::string& flag,
@@ -62,11 +63,71 @@ void add_dev(CLI::App& app, Action& action) {
     on_command(c, action, [options] { return run_dev(*options); });
 }
 
+/// A span whose default is in the options already.
+void add_span_of(CLI::App& app, const std::string& name, DurationMs& value,
+                 const std::string& help) {
+    app.add_option_function<std::string>(
+           name, [&value](const std::string& text) { value = parse_span(text).value_or(value); },
+           help)
+        ->check(CLI::Validator(
+            [](std::string& text) {
+                const auto span = parse_span(text);
+                return span ? std::string() : span.error().detail;
+            },
+            ""))
+        ->type_name("SPAN");
+}
+
+void add_worker_exec(CLI::App& worker, Action& action, const Common& common) {
+    auto o = std::make_shared<WorkerExecOptions>();
+    CLI::App& c = add_command(
+        worker, "exec", "Run a program for each execution",
+        "  ff worker exec --lane default -- cat                     # gives the input back\n"
+        "  ff worker exec --lane video --kind resize --concurrency 4 -- ./resize.sh --fast\n"
+        "  ff worker exec --lane mail --capability smtp --lease 2m -- python3 send.py\n"
+        "The input of the execution is the program's standard input; what it prints is the "
+        "result.\n"
+        "Exit code 0 completes, --permanent-exit fails for good, any other is tried again as the\n"
+        "retry policy says; the end of standard error is kept as the reason. The program finds\n"
+        "FF_EXECUTION_ID, FF_ATTEMPT_INDEX, FF_KIND, FF_LANE, FF_NAMESPACE, FF_TAGS (JSON) and "
+        "more\n"
+        "in its environment. It gets SIGTERM when the execution is cancelled, its lease is lost, "
+        "or\n"
+        "the worker has waited long enough in its own shutdown.");
+    add_texts(c, "--lane", o->lanes, "LANE", "Lane to take work from").required();
+    add_texts(c, "--kind", o->kinds, "KIND", "Only this kind of work (default all)");
+    add_texts(c, "--capability", o->capabilities, "TOKEN", "What this machine can do");
+    add_text(c, "--ns", o->ns, "NS", "Namespace (default default)");
+    add_text(c, "--worker-id", o->worker_id, "NAME", "Its name (default: that of the program)");
+    add_number(c, "--concurrency", o->concurrency, Range{1U, 1'000U}, "Programs at a time", "1");
+    add_span_of(c, "--lease", o->lease_ttl_ms, "How long it may be silent, 1s or more (30s)");
+    add_span_of(c, "--drain", o->drain_ms, "How long running programs may finish (30s)");
+    add_span_of(c, "--kill-after", o->kill_after_ms, "From SIGTERM to SIGKILL (10s)");
+    add_number(c, "--permanent-exit", o->permanent_exit, Range{1, 255},
+               "Exit code of a failure that is not tried again", "100");
+    add_text(c, "--encoding", o->encoding, "NAME", "Encoding of the results, json for example");
+    add_number(c, "--tasks", o->tasks, Range<std::uint64_t>{1, 1'000'000'000}, "End after so many",
+               "");
+    c.add_option("command", o->command, "The program and its arguments, behind --")
+        ->required()
+        ->type_name("COMMAND");
+    on_command(c, action, [common, o] { return run_worker_exec(*common, *o); });
+}
+
+void add_worker(CLI::App& app, Action& action, const Common& common) {
+    CLI::App& worker =
+        add_command(app, "worker", "Do the work", "  ff worker exec --lane default -- cat");
+    worker.group(group);
+    worker.require_subcommand(1);
+    add_worker_exec(worker, action, common);
+}
+
 }  // namespace
 
-void add_serve_commands(CLI::App& app, Action& action) {
+void add_serve_commands(CLI::App& app, Action& action, const Common& common) {
     add_serve(app, action);
     add_dev(app, action);
+    add_worker(app, action, common);
 }
 
 }  // namespace ff::cli

@@ -116,10 +116,9 @@ void add_list_filter(CLI::App& app, ListFilter& filter) {
         ->delimiter(',')
         ->check(quiet(CLI::IsMember(words<PublicState>())))
         ->type_name("STATE");
-    add_texts(app, "--tag", filter.tags, "KEY=VALUE", "With this tag");
+    add_text(app, "--tag", filter.tag, "KEY=VALUE", "With this tag");
     add_text(app, "--since", filter.since, "SPAN|TIME", "Created then or later: 10m, 2026-03-01");
     add_text(app, "--until", filter.until, "SPAN|TIME", "Created before");
-    app.add_flag("--oldest", filter.oldest_first, "Oldest first");
     add_number(app, "--limit", filter.limit, Range{1, 1'000}, "How many at most", "50");
     add_text(app, "--cursor", filter.cursor, "CURSOR", "Continue where a list ended");
 }

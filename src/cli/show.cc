@@ -79,10 +79,11 @@ expected<SearchExecutions> search_of(const ListFilter& filter, TimestampMs now) 
     op.lane_id = filter.lane;
     op.kind = filter.kind;
     op.states = filter.states;
-    op.oldest_first = filter.oldest_first;
     op.cursor = filter.cursor;
     op.limit = filter.limit;
-    FF_TRY(op.tags, parse_tags(filter.tags));
+    if (filter.tag) {
+        FF_TRY(op.tags, parse_tags({*filter.tag}));
+    }
     if (filter.since) {
         FF_TRY(op.created_after, parse_moment(*filter.since, now, Towards::past));
     }

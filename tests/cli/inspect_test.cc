@@ -4,14 +4,11 @@
 #include <algorithm>
 
 #include "cli/program.h"
+#include "cli/rig.h"
 #include "support/postgres.h"
 
 namespace ff::test {
 namespace {
-
-bool contains(const std::string& text, std::string_view part) {
-    return text.find(part) != std::string::npos;
-}
 
 /// The columns prio and att of a list.
 std::string columns_of_row(const std::string& priority, const std::string& attempts) {

@@ -9,7 +9,9 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -45,12 +47,39 @@ std::vector<js::Value> Ran::json_lines() const {
     return values;
 }
 
+std::vector<std::string> environment(const Around& around) {
+    static const std::set<std::string, std::less<>> ours{"FF_CONNECT", "FF_PROFILE", "FF_CONFIG",
+                                                         "FF_API_TOKEN", "XDG_CONFIG_HOME"};
+    auto variables = around.variables;
+    variables.emplace("XDG_CONFIG_HOME", "/nonexistent");
+    std::vector<std::string> out;
+    for (char** at = environ; *at != nullptr; ++at) {
+        const std::string_view entry = *at;
+        const std::string_view name = entry.substr(0, entry.find('='));
+        if (!ours.contains(name) && !variables.contains(std::string(name))) {
+            out.emplace_back(entry);
+        }
+    }
+    for (const auto& [name, value] : variables) {
+        out.push_back(name + "=" + value);
+    }
+    return out;
+}
+
 namespace {
 
-Ran run_program(std::vector<std::string> words) {
+Ran run_program(std::vector<std::string> words, const Around& around) {
     const Folder folder;
+    const std::string in = folder.file("in");
     const std::string out = folder.file("out");
     const std::string err = folder.file("err");
+    std::ofstream(in, std::ios::binary) << around.input;
+    std::vector<std::string> variables = environment(around);
+    std::vector<char*> envp;
+    for (std::string& variable : variables) {
+        envp.push_back(variable.data());
+    }
+    envp.push_back(nullptr);
     const std::string program = words.front();
     std::vector<char*> argv;
     for (std::string& word : words) {
@@ -59,12 +88,13 @@ Ran run_program(std::vector<std::string> words) {
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, in.c_str(), O_RDONLY, 0);
     constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC;
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), flags, 0600);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), flags, 0600);
     pid_t child = 0;
-    const int fault = posix_spawn(&child, program.c_str(), &actions, nullptr, argv.data(), environ);
+    const int fault =
+        posix_spawn(&child, program.c_str(), &actions, nullptr, argv.data(), envp.data());
     posix_spawn_file_actions_destroy(&actions);
     Ran ran;
     if (fault != 0) {
@@ -82,16 +112,17 @@ Ran run_program(std::vector<std::string> words) {
 
 }  // namespace
 
-Ran run_ff(const std::vector<std::string>& arguments) {
+Ran run_ff(const std::vector<std::string>& arguments, const Around& around) {
     std::vector<std::string> words{FF_BINARY};
     words.insert(words.end(), arguments.begin(), arguments.end());
-    return run_program(std::move(words));
+    return run_program(std::move(words), around);
 }
 
-Ran run_shell(const std::string& line, const std::vector<std::string>& arguments) {
+Ran run_shell(const std::string& line, const std::vector<std::string>& arguments,
+              const Around& around) {
     std::vector<std::string> words{"/bin/sh", "-c", line, FF_BINARY};
     words.insert(words.end(), arguments.begin(), arguments.end());
-    return run_program(std::move(words));
+    return run_program(std::move(words), around);
 }
 
 Folder::Folder() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,11 +25,21 @@ struct Ran {
     [[nodiscard]] std::vector<js::Value> json_lines() const;
 };
 
+/// What a program finds when it starts. Variables that choose a server or a store are unset, and no
+/// profiles file is found, unless they are given here.
+struct Around {
+    std::map<std::string, std::string> variables;
+    std::string input;  ///< standard input
+};
+
 /// Runs `ff` with these arguments; neither output is a terminal.
-Ran run_ff(const std::vector<std::string>& arguments);
+Ran run_ff(const std::vector<std::string>& arguments, const Around& around = {});
 
 /// Runs a line of shell in which `$0` is `ff` and `$1`, `$2` … are the arguments.
-Ran run_shell(const std::string& line, const std::vector<std::string>& arguments = {});
+Ran run_shell(const std::string& line, const std::vector<std::string>& arguments = {},
+              const Around& around = {});
+/// The variables of a program, as execve takes them.
+std::vector<std::string> environment(const Around& around);
 
 /// A folder that goes when the object does.
 class Folder {

@@ -1,14 +1,15 @@
 // The command line itself: version, help, and what happens when it is used wrongly.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
 #include "cli/program.h"
+#include "cli/rig.h"
 
 namespace ff::test {
 namespace {
-
-bool contains(const std::string& text, std::string_view part) {
-    return text.find(part) != std::string::npos;
-}
 
 TEST(Program, SaysItsVersion) {
     const Ran ran = run_ff({"--version"});
@@ -26,29 +27,30 @@ TEST(Program, HelpNamesEveryCommandWithExamples) {
     EXPECT_TRUE(ran.err.empty()) << ran.err;
 }
 
+/// Every command and subcommand, as the completion of bash knows them.
+std::vector<std::vector<std::string>> all_commands() {
+    std::vector<std::vector<std::string>> out;
+    const Ran ran = run_shell(
+        "\"$0\" completion bash | sed -n \"/_ff_describe/,/^}/s/^    '\\(ff [a-z "
+        "]*\\)')\\$/\\1/p\"");
+    std::istringstream lines(ran.out);
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        out.emplace_back(std::next(std::istream_iterator<std::string>(words)),
+                         std::istream_iterator<std::string>());
+    }
+    return out;
+}
+
 TEST(Program, EveryCommandHasHelpWithExamples) {
-    const std::vector<std::vector<std::string>> commands{
-        {"demo"},
-        {"doctor"},
-        {"bench"},
-        {"inspect"},
-        {"inspect", "ls"},
-        {"inspect", "get"},
-        {"inspect", "why"},
-        {"inspect", "attempts"},
-        {"inspect", "history"},
-        {"inspect", "input"},
-        {"inspect", "result"},
-        {"inspect", "lanes"},
-        {"inspect", "workers"},
-        {"inspect", "leases"},
-        {"inspect", "stats"},
-    };
+    const auto commands = all_commands();
+    EXPECT_GT(commands.size(), 40U);
     for (std::vector<std::string> command : commands) {
         command.emplace_back("--help");
         const Ran ran = run_ff(command);
         EXPECT_EQ(ran.code, 0) << command[0];
         EXPECT_TRUE(contains(ran.out, "Examples:")) << ran.out << ran.err;
+        EXPECT_TRUE(contains(ran.out, "  ff " + command[0])) << ran.out;
     }
 }
 
@@ -90,7 +92,12 @@ TEST(Program, WhatItDoesNotKnowIsNamedWithThePlaceThatHelps) {
         {{"doctor", "--bogus=1"}, "unknown option --bogus; see ff doctor --help"},
         {{"doctor", "-x"}, "unknown option -x; see ff doctor --help"},
         {{"doctor", "--db", "a", "b"}, "unexpected argument \"b\"; see ff doctor --help"},
-        {{"inspect", "lst"}, "unknown command \"lst\"; see ff inspect --help"},
+        {{"inspect", "lst"}, "unknown command \"lst\"; did you mean ls? See ff inspect --help"},
+        {{"sumbit", "k"}, "unknown command \"sumbit\"; did you mean submit? See ff --help"},
+        {{"lanes", "puase", "x"},
+         "unknown command \"puase\"; did you mean pause? See ff lanes --help"},
+        {{"ls", "--lmit", "3"}, "unknown option --lmit; did you mean --limit? See ff ls --help"},
+        {{"inspect", "ls"}, "--db is required; see ff inspect --help"},
         {{"inspect", "ls", "--bogus"}, "unknown option --bogus; see ff inspect ls --help"},
         {{"help", "nonsense"}, "unknown command \"nonsense\"; see ff --help"},
         {{}, "name a command; see ff --help"},

@@ -1,0 +1,70 @@
+// A store with a way to it: the file itself, or a server in front of it. The commands of `ff` must
+// be the same on both.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ff/engine.h>
+
+#include "cli/program.h"
+#include "http/server.h"
+
+namespace ff::test {
+
+enum class Way { file, server };
+
+class Rig {
+  public:
+    explicit Rig(Way way);
+    ~Rig();
+    Rig(const Rig&) = delete;
+    Rig& operator=(const Rig&) = delete;
+
+    /// Does something with the store's engine, which is closed again before the program runs when
+    /// there is no server.
+    void with_engine(const std::function<void(Engine&)>& body);
+
+    [[nodiscard]] std::string address() const;
+    [[nodiscard]] std::string path() const { return folder_.file("store.db"); }
+    [[nodiscard]] const Folder& folder() const { return folder_; }
+
+    /// Runs `ff <arguments>` with FF_CONNECT set to the way to the store.
+    [[nodiscard]] Ran ff(const std::vector<std::string>& arguments, Around around = {}) const;
+    /// The same; the output must be JSON and the exit code 0.
+    [[nodiscard]] js::Value json(std::vector<std::string> arguments) const;
+    /// The items of a list.
+    [[nodiscard]] js::Array items(const std::vector<std::string>& arguments) const;
+
+    // What workers do.
+    ExecutionId create(const std::string& lane, const std::string& kind = "kind");
+    void complete(const std::string& lane, const std::string& result);
+    void fail(const std::string& lane, const std::string& reason);
+    /// Takes one and keeps it.
+    void hold(const std::string& lane, DurationMs ttl_ms = 600'000);
+    void register_worker(const std::string& lane);
+
+  private:
+    std::shared_ptr<Engine> open() const;
+
+    Folder folder_;
+    std::shared_ptr<Engine> engine_;  ///< only with a server
+    std::unique_ptr<http::Server> server_;
+};
+
+/// For suites that run on both.
+class OnBothWays : public ::testing::TestWithParam<Way> {
+  protected:
+    Rig rig_{GetParam()};
+};
+
+std::string way_name(const ::testing::TestParamInfo<Way>& info);
+
+/// Does the text contain the part?
+bool contains(std::string_view text, std::string_view part);
+
+}  // namespace ff::test

@@ -123,7 +123,7 @@ class Engine {
     static expected<std::shared_ptr<Engine>> open(const std::string& store,
                                                   const EngineOptions& options = {});
 
-    /// An engine by its address: what open() takes, or `http://host:port`, `https://…` for a server.
+    /// An engine by its address: what open() takes, or a server's `http://host:port`, `https://…`.
     /// Without an address the environment's FF_CONNECT, and without that `sqlite:flowfabric.db`.
     static std::shared_ptr<Engine> connect(const std::string& address,
                                            const ConnectOptions& options = {});

@@ -1,6 +1,7 @@
 // Submit: what a client asks to have done, put together call by call.
 //
-//   client.submit(ff::Submit("fetch", Job{"https://x"}).lane("web").tag("tenant", "acme").retries(3))
+//   client.submit(ff::Submit("fetch", Job{"https://x"}).lane("web").tag("tenant",
+//   "acme").retries(3))
 //
 // A plain value; nothing happens before Client::submit, which also reports what was wrong with it.
 #pragma once
@@ -75,7 +76,8 @@ class Submit {
     Submit& attempt_timeout(std::chrono::milliseconds most);
     Submit& reclaims(std::uint32_t most);
 
-    /// The operation this comes to, without namespace and id; or the first fault of the calls above.
+    /// The operation this comes to, without namespace and id; or the first fault of the calls
+    /// above.
     [[nodiscard]] expected<CreateExecution> build(Clock& clock) const;
     [[nodiscard]] const std::optional<Uuid>& uuid() const { return uuid_; }
 

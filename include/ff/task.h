@@ -179,7 +179,8 @@ class Task {
     [[nodiscard]] bool stop_requested() const { return stop_token().stop_requested(); }
     [[nodiscard]] CancelCause cancel_cause() const;
     /// Is the lease ours as far as we know? Ask before what cannot be undone. False after three
-    /// renewals failed in a row, after the engine said the lease is gone, and once its time is over.
+    /// renewals failed in a row, after the engine said the lease is gone, and once its time is
+    /// over.
     [[nodiscard]] bool lease_healthy() const;
     /// In a row, up to now.
     [[nodiscard]] std::uint32_t renewal_failures() const;

@@ -7,7 +7,8 @@
 //   worker.run();                                     // until SIGTERM, then drains
 //
 // The worker owns its threads: one that claims, one that renews leases and sends heartbeats, and
-// one for each task that may run at a time. Handlers run on those; no exception of theirs leaves the
+// one for each task that may run at a time. Handlers run on those; no exception of theirs leaves
+// the
 // worker. It works on any Engine. Set it up on one thread; start, stop, take and stats may then be
 // called from any, but not from inside a handler.
 #pragma once
@@ -129,7 +130,8 @@ class Worker {
     void request_stop();
     /// Waits until somebody asks the worker to stop, or it has a fatal error.
     void wait();
-    /// request_stop(), let handlers finish for drain_timeout, then ask them to stop, 5 seconds later
+    /// request_stop(), let handlers finish for drain_timeout, then ask them to stop, 5 seconds
+    /// later
     /// give their work back; sign off, and wait for the threads. A handler that never returns is
     /// waited for. Gives the first fatal error.
     expected<void> stop();

@@ -61,7 +61,8 @@ std::size_t append_complete_batch(std::string& out, std::string_view tasks) {
     for (std::size_t at = tasks.find(key); at != std::string_view::npos;
          at = tasks.find(key, at + 1)) {
         body += fmt::format(
-            R"({}{{"execution_id":"{}","attempt_index":0,"handle":"{}","result_payload":{{"text":"done"}}}})",
+            R"({}{{"execution_id":"{}","attempt_index":0,"handle":"{}",)"
+            R"("result_payload":{{"text":"done"}}}})",
             count++ > 0 ? "," : "", member_text(tasks, "execution_id", at),
             member_text(tasks, "handle", at));
     }

@@ -1,4 +1,5 @@
-// Commands about a store itself: see it work, check it, measure it, take it elsewhere, look into it.
+// Commands about a store itself: see it work, check it, measure it, take it elsewhere, look into
+// it.
 #include "cli/bench.h"
 #include "cli/demo.h"
 #include "cli/doctor.h"

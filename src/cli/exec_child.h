@@ -26,8 +26,8 @@ struct ExecOutcome {
     std::string error_tail;
 };
 
-/// Runs a program, found in PATH unless it is a path, in a process group of its own. `input` goes to
-/// its standard input. When `stop` is asked for, the group gets SIGTERM, later SIGKILL. What it
+/// Runs a program, found in PATH unless it is a path, in a process group of its own. `input` goes
+/// to its standard input. When `stop` is asked for, the group gets SIGTERM, later SIGKILL. What it
 /// prints as an error is passed on to ours. `store_io` when it cannot be started.
 expected<ExecOutcome> run_program(const std::vector<std::string>& words,
                                   const std::vector<std::string>& environment,

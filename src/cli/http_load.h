@@ -1,6 +1,8 @@
-// Load for an HTTP server: many connections, one thread, as little work a request as can be, so that
+// Load for an HTTP server: many connections, one thread, as little work a request as can be, so
+// that
 // what is measured is the server. Requests are made by the caller, answers are looked at by the
-// caller; this only moves bytes. For benchmarks: it understands no more of HTTP than our server says.
+// caller; this only moves bytes. For benchmarks: it understands no more of HTTP than our server
+// says.
 #pragma once
 
 #include <chrono>
@@ -60,8 +62,8 @@ class HttpLoad {
 /// `POST path` with a body, or without one when it is empty.
 void append_post(std::string& out, std::string_view path, std::string_view body);
 
-/// The text of a member of a JSON object, found by its name: enough for answers whose values have no
-/// quotes in them. Empty when there is none.
+/// The text of a member of a JSON object, found by its name: enough for answers whose values have
+/// no quotes in them. Empty when there is none.
 std::string_view member_text(std::string_view body, std::string_view name, std::size_t from = 0);
 
 }  // namespace ff::cli

@@ -13,8 +13,8 @@ namespace ff::cli {
 
 class ServerProcess {
   public:
-    /// Starts this very program, or the one at `program`, on a store and waits until it says where it
-    /// listens.
+    /// Starts this very program, or the one at `program`, on a store and waits until it says where
+    /// it listens.
     static expected<std::unique_ptr<ServerProcess>> start(
         const std::string& db, const std::map<std::string, std::string>& settings,
         std::string program = {});

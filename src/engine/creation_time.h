@@ -35,8 +35,8 @@ struct CreationTimes {
 /// A number such that all executions up to it were created before `at`. Some above it may be, too,
 /// but not many seconds' worth.
 expected<core::Eid> last_before(const CreationTimes& times, TimestampMs at);
-/// A number such that all executions from it on were created at `at` or later. Some below it may be,
-/// too, but not many seconds' worth.
+/// A number such that all executions from it on were created at `at` or later. Some below it may
+/// be, too, but not many seconds' worth.
 expected<core::Eid> first_from(const CreationTimes& times, TimestampMs at);
 
 }  // namespace ff::engine

@@ -1,4 +1,5 @@
-// `ff serve` and `ff worker exec` as processes: they start, do their work, and end as they are told.
+// `ff serve` and `ff worker exec` as processes: they start, do their work, and end as they are
+// told.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 

@@ -69,7 +69,7 @@ class EngineStatsTest : public testing::TestWithParam<std::string> {
     std::shared_ptr<Engine> engine_;
 };
 INSTANTIATE_TEST_SUITE_P(Stores, EngineStatsTest, testing::Values("memory", "sqlite"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& test) { return test.param; });
 
 constexpr auto retried_once =
     R"({"retry_policy":{"max_retries":1,"backoff":{"type":"fixed","delay_ms":10}}})";

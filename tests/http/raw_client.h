@@ -35,7 +35,8 @@ struct RawAnswer {
     [[nodiscard]] std::string member(std::string_view name) const;
 };
 
-/// A request as text. Fields are lines without their line breaks; Content-Length is added to a body.
+/// A request as text. Fields are lines without their line breaks; Content-Length is added to a
+/// body.
 std::string request_text(std::string_view method, std::string_view target,
                          std::string_view body = {}, const std::vector<std::string>& fields = {});
 /// The same with `Content-Type: application/json`.

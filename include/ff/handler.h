@@ -40,7 +40,7 @@ using Verdict = std::expected<Returned, Refusal>;
 using HandlerFn = std::function<Verdict(Task&)>;
 
 /// The name under which the handler of all other kinds is kept; no kind is called so.
-inline constexpr const char* any_kind = "";
+inline constexpr const char* any_kind = "\n";
 
 struct Handler {
     HandlerFn call;

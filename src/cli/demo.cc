@@ -64,7 +64,7 @@ bool is_over(const DemoBoard& board, double seconds_max) {
 }
 
 void play(Engine& engine, DemoStory& story, DemoBoard& board, const DemoOptions& options,
-          const std::string& url) {
+          const std::string& url, const std::string& path) {
     std::vector<std::thread> threads;
     for (int i = 0; i < options.workers; ++i) {
         threads.emplace_back(
@@ -73,9 +73,9 @@ void play(Engine& engine, DemoStory& story, DemoBoard& board, const DemoOptions&
     threads.emplace_back([&] { submit_jobs(engine, story, board, options.seconds); });
     {
         DemoScreen screen(board,
-                          fmt::format("FlowFabric demo: {} jobs, {} worker{}, through {}",
+                          fmt::format("FlowFabric demo: {} jobs, {} worker{}, {}, store {}",
                                       with_commas(static_cast<std::uint64_t>(options.jobs)),
-                                      options.workers, options.workers == 1 ? "" : "s", url));
+                                      options.workers, options.workers == 1 ? "" : "s", url, path));
         while (!is_over(board, options.seconds + grace_s)) {
             screen.update();
             std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -254,7 +254,7 @@ expected<ExitCode> run(const DemoOptions& options) {
     });
     FF_TRY(const auto serving, serve_demo(engine, logger));
     FF_TRY(const auto client, Engine::try_connect(serving->url()));
-    play(*client, story, board, options, serving->url());
+    play(*client, story, board, options, serving->url(), place.path);
     const double seconds = board.seconds();
     if (const auto failure = board.failure()) {
         complain(*failure);

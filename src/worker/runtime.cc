@@ -47,7 +47,7 @@ void Runtime::add(std::string kind, Handler handler) {
     if (phase_ != Phase::setting_up) {
         throw Exception({ErrorCode::invalid_config, "handlers are added before start()", {}});
     }
-    if (const auto named = check_label("kind", kind, 1, 256); !named) {
+    if (const auto named = check_label("kind", kind, 1, 256); kind != any_kind && !named) {
         note_fault(named.error().detail);
     }
     if (!setup_->handlers.emplace(kind, std::move(handler)).second) {

@@ -36,9 +36,9 @@ class Serve : public ::testing::Test {
         words.insert(words.end(), command.begin(), command.end());
         return ff(words);
     }
-    std::string submit(std::vector<std::string> words) {
+    std::string submit(std::vector<std::string> words, const std::string& input = "") {
         words.insert(words.begin(), "submit");
-        const Ran ran = ff(words);
+        const Ran ran = ff(words, input);
         EXPECT_EQ(ran.code, 0) << ran.err;
         return ran.out.substr(0, ran.out.find('\n'));
     }
@@ -93,8 +93,8 @@ TEST_F(Serve, AProgramThatIsNotThereFailsTheTask) {
 
 TEST_F(Serve, AnInputOfAnySizeAndAProgramThatDoesNotReadItAreNoTrouble) {
     const std::string large(300'000, 'x');
-    const std::string read = submit({"count", large});
-    const std::string ignored = submit({"count", large});
+    const std::string read = submit({"count", "-"}, large);
+    const std::string ignored = submit({"count", "-"}, large);
     work("1", {"wc", "-c"});
     work("1", {"true"});
     EXPECT_EQ(ff({"result", read}).out, "300000\n");

@@ -11,6 +11,7 @@ packages=(
     g++ cmake ninja-build make ccache mold pkg-config git python3
     libsqlite3-dev sqlite3 libfmt-dev libcli11-dev libtomlplusplus-dev libgtest-dev librapidcheck-dev
     libpq-dev postgresql pgbouncer
+    libboost1.81-dev libssl-dev curl openssl
 )
 lint_packages=(clang-tidy-19 clang-format-19)
 

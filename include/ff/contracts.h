@@ -704,7 +704,7 @@ struct SearchExecutions {
     std::optional<std::string> lane_id;
     std::optional<std::string> kind;
     std::vector<PublicState> states;            ///< any of these; empty: all
-    Tags tags;                                  ///< all of these
+    Tags tags;                                  ///< all of these, at most 16
     std::optional<TimestampMs> created_after;   ///< inclusive
     std::optional<TimestampMs> created_before;  ///< exclusive
     bool oldest_first = false;

@@ -5,6 +5,7 @@
 // with success is on disk; one that answered with a rejection changed nothing.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -47,6 +48,28 @@ struct EngineOptions {
     std::shared_ptr<Clock> clock;                ///< the system clock when absent
     std::shared_ptr<IdSource> ids;               ///< the system's when absent (tests seed it)
     std::function<void(std::string_view)> warn;  ///< where warnings go; stderr when absent
+};
+
+/// How a remote engine repeats a call that is safe to repeat.
+struct RetryOptions {
+    std::chrono::milliseconds base{100};  ///< pause before the second try
+    double factor = 2.0;                  ///< of each further pause
+    int tries = 5;                        ///< 1: never repeat
+    double jitter = 0.2;                  ///< a pause may be this part longer or shorter
+};
+
+/// How Engine::connect reaches an engine, whichever kind it is.
+struct ConnectOptions {
+    std::chrono::milliseconds request_timeout{30'000};  ///< remote; waiting claims get theirs added
+    std::chrono::milliseconds connect_timeout{10'000};  ///< remote
+    std::optional<std::string> bearer_token;            ///< remote; given, it must not be blank
+    RetryOptions retry;                                 ///< remote
+    std::string ca_file;  ///< remote, https: whom to trust; empty: whom the system trusts
+    /// Embedded: timers and sweeps run in this process. Absent: yes on SQLite, no on PostgreSQL,
+    /// where a server runs them. `scanners=on` or `scanners=off` in the address wins.
+    std::optional<bool> scanners;
+    std::optional<int> pool_size;  ///< embedded; absent: 4 on SQLite, 10 on PostgreSQL
+    EngineOptions engine;          ///< embedded: everything else
 };
 
 /// What an engine has done for one lane. Attempts are counted when they end; one that was taken
@@ -99,6 +122,15 @@ class Engine {
     /// tests), ...; see spec 09. Opening the same store again in a process gives the same engine.
     static expected<std::shared_ptr<Engine>> open(const std::string& store,
                                                   const EngineOptions& options = {});
+
+    /// An engine by its address: what open() takes, or a server's `http://host:port`, `https://…`.
+    /// Without an address the environment's FF_CONNECT, and without that `sqlite:flowfabric.db`.
+    static std::shared_ptr<Engine> connect(const std::string& address,
+                                           const ConnectOptions& options = {});
+    static std::shared_ptr<Engine> connect(const ConnectOptions& options = {});
+    static expected<std::shared_ptr<Engine>> try_connect(const std::string& address,
+                                                         const ConnectOptions& options = {});
+    static expected<std::shared_ptr<Engine>> try_connect(const ConnectOptions& options = {});
 
     /// The one way in. `done` is called exactly once, mostly from an engine thread; it must neither
     /// block nor throw, as it holds up every other answer. It may make further calls.

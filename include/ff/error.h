@@ -134,7 +134,10 @@ enum class ErrorClass : std::uint8_t {
     X(overloaded, unavailable, retryable, 503, true)                                               \
     X(shutting_down, unavailable, retryable, 503, false)                                           \
     X(too_many_waiters, resource_exhausted, retryable, 429, true)                                  \
+    X(resource_exhausted, resource_exhausted, retryable, 429, true)                                \
+    X(at_capacity, resource_exhausted, retryable, 429, true)                                       \
     X(timeout, timeout, retryable, 504, true)                                                      \
+    X(circuit_open, transport, retryable, 503, true)                                               \
     X(commit_in_doubt, transport, retryable, 500, true)                                            \
     X(store_busy, transport, retryable, 500, true)                                                 \
     X(store_io, transport, retryable, 500, true)                                                   \
@@ -159,8 +162,12 @@ struct Error {
     ErrorCode code = ErrorCode::internal;
     std::string detail;
     std::vector<std::pair<std::string, std::string>> fields;
+    int http_status = 0;  ///< of the answer that brought it; 0: it did not come over HTTP
 
-    bool operator==(const Error&) const = default;
+    /// How it travelled is no part of what it says.
+    bool operator==(const Error& other) const {
+        return code == other.code && detail == other.detail && fields == other.fields;
+    }
     /// `<code>` or `<code>: <detail>`.
     [[nodiscard]] std::string message() const;
     /// The value of a field, or empty.

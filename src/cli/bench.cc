@@ -11,6 +11,7 @@
 #include "cli/bench_ceiling.h"
 #include "cli/bench_figures.h"
 #include "cli/bench_growth.h"
+#include "cli/bench_http.h"
 #include "cli/bench_lifecycle.h"
 #include "cli/bench_postgres.h"
 #include "cli/temp_folder.h"
@@ -78,6 +79,10 @@ expected<void> run(const BenchOptions& options) {
     }
     if (wanted(BenchSuite::lifecycle)) {
         FF_TRY_VOID(bench_lifecycle(options, folder.path(), figures));
+    }
+    if (options.suite == BenchSuite::http ||
+        (wanted(BenchSuite::http) && options.store == BenchStore::sqlite)) {
+        FF_TRY_VOID(bench_http(options, folder.path(), figures));
     }
     if (wanted(BenchSuite::growth)) {
         FF_TRY_VOID(bench_growth(options, folder.path(), figures));

@@ -13,7 +13,7 @@
 
 namespace ff::cli {
 
-FF_WORD_ENUM(BenchSuite, all, ceiling, lifecycle, growth)
+FF_WORD_ENUM(BenchSuite, all, ceiling, lifecycle, http, growth)
 FF_WORD_ENUM(BenchStore, sqlite, memory, postgres)
 
 struct BenchOptions {
@@ -21,6 +21,7 @@ struct BenchOptions {
     BenchStore store = BenchStore::sqlite;
     std::optional<std::string> folder;     ///< where the files go; a temporary folder when absent
     std::optional<std::string> url;        ///< of the PostgreSQL server; from the environment
+    std::optional<std::string> connect;    ///< a server to drive; one is started when absent
     std::vector<int> workers{16, 64};      ///< of claim_complete_<n>
     std::optional<std::uint32_t> backlog;  ///< of the lifecycle phases
     bool quick = false;                    ///< small sizes: shows that it works, not how fast

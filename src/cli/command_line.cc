@@ -261,6 +261,7 @@ ExitCode run_command_line(int argc, const char* const* argv) {
     add_common(app, common);
     add_work_commands(app, action, common);
     add_operator_commands(app, action, common);
+    add_serve_commands(app, action, common);
     add_store_commands(app, action);
     add_profiles(app, action, common);
     add_completion(app, action);

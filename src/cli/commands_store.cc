@@ -1,4 +1,5 @@
-// Commands about a store itself: see it work, check it, measure it, take it elsewhere, look into it.
+// Commands about a store itself: see it work, check it, measure it, take it elsewhere, look into
+// it.
 #include "cli/bench.h"
 #include "cli/demo.h"
 #include "cli/doctor.h"
@@ -120,6 +121,8 @@ void add_bench(CLI::App& app, Action& action) {
         "  ff bench lifecycle --db /data/bench   # on the disk that matters\n"
         "  ff bench lifecycle --workers 16,64 -o json\n"
         "  ff bench --store postgres --url postgresql:///postgres   # in databases of its own\n"
+        "  ff bench http                         # a server in another process, on loopback\n"
+        "  ff bench --connect http://127.0.0.1:9090\n"
         "  ff bench growth --svg plots");
     bench.group(group);
     add_word(bench, "suite", options->suite, "What to measure (default all)");
@@ -130,6 +133,15 @@ void add_bench(CLI::App& app, Action& action) {
         .add_option("--url", options->url,
                     "A PostgreSQL server whose user may create databases\n"
                     "(default: $FF_BENCH_POSTGRES, $FF_TEST_POSTGRES)")
+        ->type_name("URL");
+    bench
+        .add_option_function<std::string>(
+            "--connect",
+            [options](const std::string& url) {
+                options->connect = url;
+                options->suite = BenchSuite::http;
+            },
+            "Drive this server (suite http) instead of starting one")
         ->type_name("URL");
     add_number(bench, "--workers", options->workers, Range{1, 1'024},
                "Workers of claim_complete_<n>", "16,64")

@@ -1,7 +1,7 @@
 // Which engine a command talks to, and the way to it. The only place that knows.
 //
-// In this order: --connect, --profile (or FF_PROFILE), FF_CONNECT, the default of the profiles file,
-// and at last the server on this machine.
+// In this order: --connect, --profile (or FF_PROFILE), FF_CONNECT, the default of the profiles
+// file, and at last the server on this machine.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ struct Target {
 /// Errors: `invalid_config` for a profile that does not exist or a file that is not right.
 expected<Target> choose_target(const ConnectOptions& options);
 
-/// What is going to be done. A store that is only looked at is not locked, and may be open elsewhere;
-/// only `create` makes a file that is missing.
+/// What is going to be done. A store that is only looked at is not locked, and may be open
+/// elsewhere; only `create` makes a file that is missing.
 enum class Access : std::uint8_t { look, change, create };
 
 /// Errors say what to do: `store_in_use` when a store belongs to a running process, a missing file

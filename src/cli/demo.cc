@@ -18,6 +18,7 @@
 #include "cli/demo_story.h"
 #include "cli/interrupt.h"
 #include "cli/read_only_store.h"
+#include "cli/serving.h"
 #include "cli/store_checks.h"
 #include "cli/table.h"
 #include "cli/temp_folder.h"
@@ -63,7 +64,7 @@ bool is_over(const DemoBoard& board, double seconds_max) {
 }
 
 void play(Engine& engine, DemoStory& story, DemoBoard& board, const DemoOptions& options,
-          const std::string& path) {
+          const std::string& url, const std::string& path) {
     std::vector<std::thread> threads;
     for (int i = 0; i < options.workers; ++i) {
         threads.emplace_back(
@@ -72,9 +73,9 @@ void play(Engine& engine, DemoStory& story, DemoBoard& board, const DemoOptions&
     threads.emplace_back([&] { submit_jobs(engine, story, board, options.seconds); });
     {
         DemoScreen screen(board,
-                          fmt::format("FlowFabric demo: {} jobs, {} worker{}, store {}",
+                          fmt::format("FlowFabric demo: {} jobs, {} worker{}, {}, store {}",
                                       with_commas(static_cast<std::uint64_t>(options.jobs)),
-                                      options.workers, options.workers == 1 ? "" : "s", path));
+                                      options.workers, options.workers == 1 ? "" : "s", url, path));
         while (!is_over(board, options.seconds + grace_s)) {
             screen.update();
             std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -84,6 +85,18 @@ void play(Engine& engine, DemoStory& story, DemoBoard& board, const DemoOptions&
             thread.join();
         }
     }
+}
+
+/// The demo goes through a server, as everybody's work does: on its usual port if that is free.
+expected<std::unique_ptr<Serving>> serve_demo(const std::shared_ptr<Engine>& engine,
+                                              Logger& logger) {
+    http::ConfigSources sources;
+    FF_TRY(http::ServerConfig config, http::load_config(sources));
+    if (auto usual = Serving::start(config, logger, engine)) {
+        return usual;
+    }
+    config.listen.port = 0;
+    return Serving::start(std::move(config), logger, engine);
 }
 
 // ------------------------------------------------------------------------------------ the ending
@@ -207,14 +220,15 @@ expected<void> print_summary(Engine& engine, const DemoBoard& board, const Endin
 }
 
 /// So that a person can look around in it.
-void hold_open(const std::string& path) {
+void hold_open(const std::string& url, const std::string& path) {
     print_out(
-        fmt::format("\nThe store stays open. From another window:\n"
-                    "  ff inspect --db {0} stats\n"
-                    "  ff inspect --db {0} ls --state failed\n"
-                    "  ff doctor --db {0}\n"
-                    "Ctrl-C ends the demo.\n",
-                    path));
+        fmt::format("\nThe server goes on at {0}. From another window:\n"
+                    "  curl '{0}/v1/executions?state=failed'\n"
+                    "  ff top --connect {0}\n"
+                    "  ff ls --connect {0} --state failed\n"
+                    "  ff doctor --db {1}\n"
+                    "Ctrl-C ends it.\n",
+                    url, path));
     while (!InterruptGuard::interrupted()) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
@@ -233,7 +247,14 @@ expected<ExitCode> run(const DemoOptions& options) {
     how.warn = [&board](std::string_view text) { board.tell(std::string(text), Style::yellow); };
     InterruptGuard guard;
     FF_TRY(const auto engine, Engine::open(place.path, how));
-    play(*engine, story, board, options, place.path);
+    Logger logger({}, std::make_shared<SystemClock>(), [&board](std::string_view line) {
+        if (line.find(" INFO ") == std::string_view::npos) {  // the board tells the story itself
+            board.tell(std::string(line.substr(0, line.find('\n'))), Style::yellow);
+        }
+    });
+    FF_TRY(const auto serving, serve_demo(engine, logger));
+    FF_TRY(const auto client, Engine::try_connect(serving->url()));
+    play(*client, story, board, options, serving->url(), place.path);
     const double seconds = board.seconds();
     if (const auto failure = board.failure()) {
         complain(*failure);
@@ -247,16 +268,17 @@ expected<ExitCode> run(const DemoOptions& options) {
                                                : "the jobs were not done in time");
         return ExitCode::failed;
     }
-    FF_TRY(const Ending ending, compare_all(*engine, story));
+    FF_TRY(const Ending ending, compare_all(*client, story));
     const Verdict verdict = judge(ending, place.path);
     FF_TRY_VOID(print_summary(*engine, board, ending, verdict, place.path, seconds));
     if (Terminal::output().interactive) {
-        hold_open(place.path);
+        hold_open(serving->url(), place.path);
     }
     if (options.db || options.keep) {
         print_out(fmt::format("the store is kept: ff inspect --db {} ls\n", place.path));
     }
-    engine->stop();
+    client->stop();
+    serving->stop();
     return verdict.faults.empty() ? ExitCode::ok : ExitCode::failed;
 }
 

@@ -24,7 +24,8 @@ struct Said {
 
 class IdReport {
   public:
-    /// `count` executions will be reported. A JSON document of one is its object, of several a list.
+    /// `count` executions will be reported. A JSON document of one is its object, of several a
+    /// list.
     IdReport(Output output, std::size_t count) : output_(output), count_(count) {}
 
     void add(const std::string& name, const expected<Said>& said);

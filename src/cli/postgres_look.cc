@@ -1,6 +1,7 @@
 #include "cli/postgres_look.h"
 
 #include "store/catalogue.h"
+#include "store/postgres_store.h"
 #include "store/transfer_sql.h"
 
 namespace ff::cli {
@@ -84,10 +85,7 @@ expected<void> PostgresLook::read(const std::function<expected<void>(store::Read
     return outcome;
 }
 
-expected<store::StoreSize> PostgresLook::size() {
-    FF_TRY(const std::string bytes, db_->scalar("SELECT pg_database_size(current_database())"));
-    return store::StoreSize{std::stoull(bytes), 0};
-}
+expected<store::StoreSize> PostgresLook::size() { return store::size_of_tables(*db_); }
 
 expected<void> PostgresLook::begin_view() {
     FF_TRY_VOID(db_->execute(begin_reading));

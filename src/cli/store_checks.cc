@@ -276,9 +276,9 @@ std::span<const HotQuery> hot_queries() {
         HotQuery{"attempts of an execution", sql::attempts_of},
         HotQuery{"grant of an execution", sql::grant_by_eid},
         HotQuery{"idempotency key", sql::idempotency_by_key},
-        HotQuery{"list by condition", sql::newest_in_bucket},
-        HotQuery{"list by route", sql::newest_of_route},
-        HotQuery{"list by tag", sql::newest_with_tag},
+        HotQuery{"list by condition", sql::executions_in_bucket.newest_first},
+        HotQuery{"list by route", sql::executions_of_route.newest_first},
+        HotQuery{"list by tag", sql::executions_with_tag.newest_first},
         HotQuery{"history event", sql::event_by_id},
         HotQuery{"events after a cursor", sql::events_after},
     };

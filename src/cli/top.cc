@@ -32,8 +32,8 @@ TopLane& lane_of(std::vector<TopLane>& lanes, const std::string& name) {
     return at != lanes.end() ? *at : lanes.emplace_back(TopLane{name, LaneState::active, {}});
 }
 
-/// Counts the executions in one state by lane. When there are more than a page holds, the lanes that
-/// are in it, or might be in what follows, have a number or more.
+/// Counts the executions in one state by lane. When there are more than a page holds, the lanes
+/// that are in it, or might be in what follows, have a number or more.
 expected<void> count_state(const Session& session, PublicState state, TopPicture& picture) {
     SearchExecutions op;
     op.states = {state};

@@ -18,8 +18,8 @@ struct Ending {
 };
 
 /// Asks until all have ended or the time is over, and calls `tell` for each as it ends, then for
-/// those that have not. Faults that pass by themselves are waited out for a while. A store in a file
-/// is opened anew for each question, so that its own engine can come and go.
+/// those that have not. Faults that pass by themselves are waited out for a while. A store in a
+/// file is opened anew for each question, so that its own engine can come and go.
 expected<void> wait_for(const CommonOptions& options, std::vector<ExecutionId> ids,
                         std::optional<DurationMs> timeout_ms,
                         const std::function<void(const Ending&)>& tell);

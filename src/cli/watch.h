@@ -12,8 +12,8 @@ namespace ff::cli {
 /// How often a view is renewed when nobody says how often.
 inline constexpr DurationMs watch_every_ms = 1'000;
 
-/// Shows `frame` until Ctrl-C, the key q, or until nobody reads any more. A fault of the first frame
-/// ends it; a later one is shown, and the next frame is tried: servers restart.
+/// Shows `frame` until Ctrl-C, the key q, or until nobody reads any more. A fault of the first
+/// frame ends it; a later one is shown, and the next frame is tried: servers restart.
 ExitCode watch(DurationMs every_ms, const std::string& title,
                const std::function<expected<std::string>()>& frame);
 

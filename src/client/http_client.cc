@@ -354,14 +354,12 @@ class AsioHttpClient final : public HttpClient, public Pool {
 
     void send(wire::Call call, std::chrono::milliseconds timeout, std::stop_token given_up,
               Done done) override {
-        Job job{std::move(call), SteadyClock::now() + timeout, std::move(given_up),
-                std::move(done)};
-        if (stopped_) {
-            job.done(ff::fail(ErrorCode::shutting_down, "the engine was stopped"));
-            return;
-        }
+        auto job = std::make_shared<Job>(Job{std::move(call), SteadyClock::now() + timeout,
+                                             std::move(given_up), std::move(done)});
         ++sent_;
-        events_.post([this, job = std::move(job)]() mutable { run(std::move(job)); });
+        if (!events_.post([this, job] { run(std::move(*job)); })) {
+            job->done(ff::fail(ErrorCode::shutting_down, "the engine was stopped"));
+        }
     }
 
     void later(std::chrono::milliseconds pause, std::move_only_function<void()> work) override {

@@ -39,8 +39,8 @@ class HttpClient {
 
     /// Sends a request; `done` is called once. `timeout` counts from now. When `given_up` is asked
     /// to stop, the server is told that nobody waits; what it has answered by then still comes.
-    /// `store_io` is any fault of the connection; its field `sent` says whether the request may have
-    /// reached the server.
+    /// `store_io` is any fault of the connection; its field `sent` says whether the request may
+    /// have reached the server.
     virtual void send(wire::Call call, std::chrono::milliseconds timeout, std::stop_token given_up,
                       Done done) = 0;
     /// Runs `work` on the client's thread after a pause.

@@ -80,7 +80,8 @@ expected<ServerAddress> ServerAddress::parse(std::string_view url) {
     return at;
 }
 
-// --------------------------------------------------------------------------------------- the engine
+// --------------------------------------------------------------------------------------- the
+// engine
 
 RemoteEngine::RemoteEngine(std::unique_ptr<HttpClient> http, RemoteOptions options)
     : http_(std::move(http)), options_(std::move(options)) {}

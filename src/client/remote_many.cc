@@ -1,5 +1,5 @@
-// Many operations over HTTP: creates, outcomes and heartbeats have routes for many; whatever else is
-// among them goes one by one. The order of the operations is kept.
+// Many operations over HTTP: creates, outcomes and heartbeats have routes for many; whatever else
+// is among them goes one by one. The order of the operations is kept.
 #include <algorithm>
 
 #include "client/remote_engine.h"

@@ -21,7 +21,8 @@ namespace beast = boost::beast;
 using boost::system::error_code;
 using Parser = beast::http::request_parser<beast::http::string_body>;
 
-constexpr std::size_t read_bytes = 16 * 1024;
+/// Each connection has room for so much at a time, also while it waits: ten thousand of them do.
+constexpr std::size_t read_bytes = 4 * 1024;
 constexpr std::uint32_t head_bytes_max = 32 * 1024;
 /// What a client may send ahead of its turn before it has to wait.
 constexpr std::size_t early_bytes_max = 64 * 1024;
@@ -89,7 +90,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     void late() override {
         loop_.deadlines().clear(place_);
         const bool half_sent = state_ == State::head || state_ == State::body;
-        if (half_sent && !closed_) {
+        if (half_sent && !closed_ && parser_) {
             refuse(wire::plain_error(408, "the request was not sent in time"));
         } else {
             close();
@@ -98,7 +99,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
     void drain() override {
         closing_ = true;
-        if (state_ == State::idle) {
+        if (state_ == State::idle || lingering_) {
             close();
         } else if (stop_) {
             stop_->request_stop();
@@ -155,6 +156,10 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
     void on_read(const error_code& error, std::size_t size) {
         if (closed_) {
+            return;
+        }
+        if (lingering_) {
+            error ? close() : read();  // what comes is not looked at
             return;
         }
         if (error) {
@@ -261,6 +266,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     /// Answers a request that goes no further. What of it is still to come is not waited for.
     void refuse(wire::Answer answer) {
         const bool whole = parser_->is_done() || (parser_->is_header_done() && !head_.has_body());
+        lingers_ = !whole;
         closing_ = closing_ || !whole;
         send(std::move(answer));
     }
@@ -338,11 +344,25 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     void on_sent(const error_code& error) {
         service_.finished(head_, admission_.route, status_,
                           std::chrono::steady_clock::now() - began_);
-        if (error || closing_ || closed_) {
+        if (!error && !closed_ && lingers_ && !ended_reading_) {
+            linger();
+        } else if (error || closing_ || closed_) {
             close();
         } else {
             next_request();
         }
+    }
+
+    /// Closing while the client still sends would make the network throw away the answer: the rest
+    /// of the request is taken for a while, then it is over.
+    void linger() {
+        lingering_ = true;
+        input_.clear();
+        parsed_ = 0;
+        error_code ignored;
+        socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+        wait_for(Waits::head);
+        read();
     }
 
     void close() {
@@ -380,6 +400,8 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     bool ended_reading_ = false;  ///< the client sends no more
     bool gone_ = false;           ///< it went while it should have waited
     bool closing_ = false;        ///< after this answer
+    bool lingers_ = false;        ///< after this answer, but not at once
+    bool lingering_ = false;
     bool closed_ = false;
 };
 

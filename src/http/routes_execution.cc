@@ -48,7 +48,8 @@ std::string joined(const std::vector<wire::Answer>& answers) {
     return out + "]}";
 }
 
-/// Items of a batch: those that can be read go to the engine together, the others have their answer.
+/// Items of a batch: those that can be read go to the engine together, the others have their
+/// answer.
 struct CreateBatch {
     std::vector<wire::Answer> answers;
     std::vector<std::size_t> places;  ///< of the requests among the answers

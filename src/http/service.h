@@ -1,7 +1,7 @@
 // What the server does with a request, from its head to its answer; no sockets here.
 //
-// A connection calls admit() when the head is there, run() when the body is, and finished() when the
-// answer has gone out. Any number of connections on any number of threads.
+// A connection calls admit() when the head is there, run() when the body is, and finished() when
+// the answer has gone out. Any number of connections on any number of threads.
 #pragma once
 
 #include <atomic>

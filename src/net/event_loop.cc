@@ -23,20 +23,33 @@ void EventLoop::stop(std::move_only_function<void()> last) {
     }
     post([this, last = std::move(last)]() mutable {
         last();
+        std::vector<std::move_only_function<void()>> rest;
+        {
+            const std::lock_guard lock(mutex_);
+            over_ = true;
+            std::swap(rest, box_);
+        }
+        for (auto& late : rest) {
+            late();
+        }
         work_.reset();
     });
     thread_.join();
 }
 
-void EventLoop::post(std::move_only_function<void()> work) {
+bool EventLoop::post(std::move_only_function<void()> work) {
     {
         const std::lock_guard lock(mutex_);
+        if (over_) {
+            return false;
+        }
         box_.push_back(std::move(work));
         if (std::exchange(called_, true)) {
-            return;
+            return true;
         }
     }
     boost::asio::post(context_, [this] { deliver(); });
+    return true;
 }
 
 void EventLoop::deliver() {

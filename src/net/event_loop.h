@@ -24,8 +24,9 @@ class EventLoop {
     /// Runs `last` on the loop, then what is left, and joins the thread. Once.
     void stop(std::move_only_function<void()> last);
 
-    /// Runs `work` on the loop's thread. Any thread. A burst of work wakes the loop once.
-    void post(std::move_only_function<void()> work);
+    /// Runs `work` on the loop's thread. Any thread. A burst of work wakes the loop once. False,
+    /// and nothing is run, once the loop has stopped.
+    bool post(std::move_only_function<void()> work);
     [[nodiscard]] bool on_loop() const { return std::this_thread::get_id() == thread_.get_id(); }
     [[nodiscard]] boost::asio::io_context& context() { return context_; }
 
@@ -37,6 +38,7 @@ class EventLoop {
     std::mutex mutex_;
     std::vector<std::move_only_function<void()>> box_;  // guarded by mutex_
     bool called_ = false;                               // guarded by mutex_: deliver() will come
+    bool over_ = false;                                 // guarded by mutex_: nothing more is run
     std::thread thread_;
 };
 

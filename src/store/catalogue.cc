@@ -113,17 +113,49 @@ const std::string highest_event =
 
 const std::string ids_of_partition =
     "SELECT id FROM ff_exec_core WHERE id > $1 AND id < $2 ORDER BY id LIMIT $3";
-const std::string newest = select_where<Execution>("eid < $1 ORDER BY eid DESC LIMIT $2");
-const std::string newest_of_route =
-    select_where<Execution>("route = $1 AND eid < $2 ORDER BY eid DESC LIMIT $3");
-const std::string newest_with_tag =
-    executions_through("ff_exec_tag",
-                       "s.tag_key = $1 AND s.tag_value = $2 AND s.eid < $3"
-                       " ORDER BY s.eid DESC LIMIT $4");
-const std::string newest_in_bucket =
-    executions_through("ff_listed", "s.bucket = $1 AND s.eid < $2 ORDER BY s.eid DESC LIMIT $3");
-const std::string newest_leased =
-    executions_through("ff_timer", "s.kind = 0 AND s.eid < $1 ORDER BY s.eid DESC LIMIT $2");
+
+// Lists in both orders. A list ends with the window: its limits are the three parameters from
+// `$first` on.
+
+namespace {
+
+std::string windowed(const std::string& column, int first, const char* direction) {
+    const auto parameter = [&](int n) { return "$" + std::to_string(first + n); };
+    return column + " > " + parameter(0) + " AND " + column + " < " + parameter(1) + " ORDER BY " +
+           column + direction + " LIMIT " + parameter(2);
+}
+
+/// `make` gives the whole text around the window.
+template <class Make>
+ByOrder in_both_orders(const std::string& column, int first, Make make) {
+    return {make(windowed(column, first, " DESC")), make(windowed(column, first, ""))};
+}
+
+ByOrder listed_through(const std::string& side_table, const std::string& condition, int first) {
+    return in_both_orders("s.eid", first, [&](const std::string& window) {
+        return executions_through(side_table, condition + " AND " + window);
+    });
+}
+
+}  // namespace
+
+const ByOrder executions_in_window = in_both_orders(
+    "eid", 1, [](const std::string& window) { return select_where<Execution>(window); });
+const ByOrder executions_of_route = in_both_orders("eid", 2, [](const std::string& window) {
+    return select_where<Execution>("route = $1 AND " + window);
+});
+const ByOrder executions_with_tag =
+    listed_through("ff_exec_tag", "s.tag_key = $1 AND s.tag_value = $2", 3);
+const ByOrder executions_in_bucket = listed_through("ff_listed", "s.bucket = $1", 2);
+const ByOrder executions_leased = listed_through("ff_timer", "s.kind = 0", 1);
+// CROSS: both databases then go through the window, which is short, and look up each of it.
+const ByOrder tagged_too = in_both_orders("eid", 3, [](const std::string& window) {
+    return "SELECT t.eid FROM (SELECT eid FROM ff_exec_tag WHERE tag_key = $1 AND tag_value = $2"
+           " AND " +
+           window +
+           ") s CROSS JOIN ff_exec_tag t"
+           " WHERE t.tag_key = $6 AND t.tag_value = $7 AND t.eid = s.eid";
+});
 const std::string leased_due =
     executions_through("ff_timer", "s.kind = 0 AND s.due_at <= $1 ORDER BY s.due_at, s.eid");
 const std::string lanes_after = select_where<Lane>("lane_id > $1 ORDER BY lane_id LIMIT $2");
@@ -151,23 +183,72 @@ const std::string listed_after =
     "SELECT bucket, eid FROM ff_listed WHERE (bucket, eid) > ($1, $2)"
     " ORDER BY bucket, eid LIMIT $3";
 
-const std::vector<std::string>& all_texts() {
-    static const std::vector<std::string> texts{
-        execution_by_id,  execution_by_eid,  input_by_eid,     attempt_by_key,
-        attempts_of,      grant_by_eid,      lane_by_name,     idempotency_by_key,
-        worker_by_key,    all_routes,        ready_head,       timers_due,
-        timer_next,       bucket_after,      executions_after, leased_by_instance,
-        workers_all,      ready_insert,      ready_delete,     timer_insert,
-        timer_delete,     listed_insert,     listed_delete,    tag_insert,
-        tag_delete,       input_delete,      attempts_delete,  idempotency_delete_own,
-        grants_sweep,     idempotency_sweep, exec_events_trim, log_events_trim,
-        meta_get,         meta_put,          ids_of_partition, newest,
-        newest_of_route,  newest_with_tag,   newest_in_bucket, newest_leased,
-        leased_due,       lanes_after,       workers_after,    workers_of_namespace_after,
-        ready_before,     event_by_id,       events_after,     log_events_of,
-        log_events_after, ready_after,       timers_after,     listed_after,
-        highest_eid,      highest_event,
+namespace {
+
+std::vector<std::string> gather_texts() {
+    std::vector<std::string> texts{
+        execution_by_id,
+        execution_by_eid,
+        input_by_eid,
+        attempt_by_key,
+        attempts_of,
+        grant_by_eid,
+        lane_by_name,
+        idempotency_by_key,
+        worker_by_key,
+        all_routes,
+        ready_head,
+        timers_due,
+        timer_next,
+        bucket_after,
+        executions_after,
+        leased_by_instance,
+        workers_all,
+        ready_insert,
+        ready_delete,
+        timer_insert,
+        timer_delete,
+        listed_insert,
+        listed_delete,
+        tag_insert,
+        tag_delete,
+        input_delete,
+        attempts_delete,
+        idempotency_delete_own,
+        grants_sweep,
+        idempotency_sweep,
+        exec_events_trim,
+        log_events_trim,
+        meta_get,
+        meta_put,
+        ids_of_partition,
+        leased_due,
+        lanes_after,
+        workers_after,
+        workers_of_namespace_after,
+        ready_before,
+        event_by_id,
+        events_after,
+        log_events_of,
+        log_events_after,
+        ready_after,
+        timers_after,
+        listed_after,
+        highest_eid,
+        highest_event,
     };
+    for (const ByOrder* list : {&executions_in_window, &executions_of_route, &executions_with_tag,
+                                &executions_in_bucket, &executions_leased, &tagged_too}) {
+        texts.push_back(list->newest_first);
+        texts.push_back(list->oldest_first);
+    }
+    return texts;
+}
+
+}  // namespace
+
+const std::vector<std::string>& all_texts() {
+    static const std::vector<std::string> texts = gather_texts();
     return texts;
 }
 

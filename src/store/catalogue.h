@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "store/store.h"
 #include "store/tables.h"
 
 namespace ff::store::sql {
@@ -18,6 +19,16 @@ std::string select_where(const std::string& rest) {
 
 /// Executions found through a side table `s` whose rows carry an eid.
 std::string executions_through(const std::string& side_table, const std::string& rest);
+
+/// A text that lists executions in either order.
+struct ByOrder {
+    std::string newest_first;
+    std::string oldest_first;
+
+    [[nodiscard]] const std::string& text(Order order) const {
+        return order == Order::newest_first ? newest_first : oldest_first;
+    }
+};
 
 extern const std::string execution_by_id;
 extern const std::string execution_by_eid;
@@ -61,11 +72,12 @@ extern const std::string highest_eid;
 extern const std::string highest_event;
 
 extern const std::string ids_of_partition;
-extern const std::string newest;
-extern const std::string newest_of_route;
-extern const std::string newest_with_tag;
-extern const std::string newest_in_bucket;
-extern const std::string newest_leased;
+extern const ByOrder executions_in_window;
+extern const ByOrder executions_of_route;
+extern const ByOrder executions_with_tag;
+extern const ByOrder executions_in_bucket;
+extern const ByOrder executions_leased;
+extern const ByOrder tagged_too;
 extern const std::string leased_due;
 extern const std::string lanes_after;
 extern const std::string workers_after;

@@ -1,5 +1,7 @@
 #include "store/memory_rows.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <ranges>
 
 namespace ff::store {
@@ -119,62 +121,82 @@ expected<std::vector<ExecutionId>> MemoryReader::ids_of_partition(std::uint16_t 
 
 namespace {
 
-/// Executions named by the members of a sorted range, last first.
-template <class Range, class EidOf>
-std::vector<Execution> newest_first(const std::map<Eid, Execution>& executions, const Range& range,
-                                    std::size_t limit, EidOf eid_of) {
-    std::vector<Execution> out;
-    for (const auto& member : range | std::views::reverse) {
-        if (out.size() >= limit) {
-            break;
+/// The members of a sorted range in the order of a window, and no more than it wants.
+template <class Range, class Take>
+void take_in_order(const Range& range, const Window& window, Take take) {
+    const auto wanted = std::views::take(static_cast<std::ptrdiff_t>(
+        std::min<std::size_t>(window.limit, std::numeric_limits<std::ptrdiff_t>::max())));
+    if (window.order == Order::newest_first) {
+        for (const auto& member : range | std::views::reverse | wanted) {
+            take(member);
         }
-        out.push_back(executions.at(eid_of(member)));
+    } else {
+        for (const auto& member : range | wanted) {
+            take(member);
+        }
     }
+}
+
+/// The executions that the members of a sorted range name.
+template <class Range, class EidOf>
+std::vector<Execution> named(const MemoryRows& rows, const Range& range, const Window& window,
+                             EidOf eid_of) {
+    std::vector<Execution> out;
+    take_in_order(range, window,
+                  [&](const auto& member) { out.push_back(rows.executions.at(eid_of(member))); });
     return out;
 }
 
-/// The members of a set from `low` up to and without `high`.
+/// The members of a set above `low` and below `high`.
 template <class Set>
 auto between(const Set& set, const typename Set::key_type& low,
              const typename Set::key_type& high) {
-    auto begin = set.lower_bound(low);
-    return low < high ? std::ranges::subrange(begin, set.lower_bound(high))
-                      : std::ranges::subrange(begin, begin);
+    auto begin = set.upper_bound(low);
+    return low < high && begin != set.end() ? std::ranges::subrange(begin, set.lower_bound(high))
+                                            : std::ranges::subrange(begin, begin);
 }
 
 }  // namespace
 
-expected<std::vector<Execution>> MemoryReader::newest(Eid before, std::size_t limit) {
-    return newest_first(rows_.executions, between(rows_.executions, lowest<Eid>, before), limit,
-                        [](const auto& member) { return member.first; });
+auto MemoryReader::executions(const Window& window) -> expected<Executions> {
+    return named(rows_, between(rows_.executions, window.above, window.below), window,
+                 [](const auto& member) { return member.first; });
 }
 
-expected<std::vector<Execution>> MemoryReader::newest_of_route(RouteId route, Eid before,
-                                                               std::size_t limit) {
-    return newest_first(rows_.executions,
-                        between(rows_.by_route, {route, lowest<Eid>}, {route, before}), limit,
-                        [](const auto& member) { return member.second; });
+auto MemoryReader::of_route(RouteId route, const Window& window) -> expected<Executions> {
+    return named(rows_, between(rows_.by_route, {route, window.above}, {route, window.below}),
+                 window, [](const auto& member) { return member.second; });
 }
 
-expected<std::vector<Execution>> MemoryReader::newest_with_tag(const std::string& key,
-                                                               const std::string& value, Eid before,
-                                                               std::size_t limit) {
-    return newest_first(rows_.executions,
-                        between(rows_.tags, {key, value, lowest<Eid>}, {key, value, before}), limit,
-                        [](const auto& member) { return std::get<Eid>(member); });
+auto MemoryReader::with_tag(const std::string& key, const std::string& value, const Window& window)
+    -> expected<Executions> {
+    return named(rows_, between(rows_.tags, {key, value, window.above}, {key, value, window.below}),
+                 window, [](const auto& member) { return std::get<Eid>(member); });
 }
 
-expected<std::vector<Execution>> MemoryReader::newest_in_bucket(core::Bucket bucket, Eid before,
-                                                                std::size_t limit) {
-    return newest_first(rows_.executions,
-                        between(rows_.listed, {bucket, lowest<Eid>}, {bucket, before}), limit,
-                        [](const auto& member) { return member.second; });
+auto MemoryReader::in_bucket(core::Bucket bucket, const Window& window) -> expected<Executions> {
+    return named(rows_, between(rows_.listed, {bucket, window.above}, {bucket, window.below}),
+                 window, [](const auto& member) { return member.second; });
 }
 
-expected<std::vector<Execution>> MemoryReader::newest_leased(Eid before, std::size_t limit) {
+auto MemoryReader::leased(const Window& window) -> expected<Executions> {
     const std::set<Eid> leased = rows_.leased();
-    return newest_first(rows_.executions, between(leased, lowest<Eid>, before), limit,
-                        [](Eid eid) { return eid; });
+    return named(rows_, between(leased, window.above, window.below), window,
+                 [](Eid eid) { return eid; });
+}
+
+expected<std::vector<Eid>> MemoryReader::tagged_too(const Tag& tag, const Tag& other,
+                                                    const Window& window) {
+    std::vector<Eid> out;
+    take_in_order(between(rows_.tags, {tag.first, tag.second, window.above},
+                          {tag.first, tag.second, window.below}),
+                  window, [&](const auto& member) {
+                      const Eid eid = std::get<Eid>(member);
+                      if (rows_.tags.contains({other.first, other.second, eid})) {
+                          out.push_back(eid);
+                      }
+                  });
+    return out;
 }
 
 expected<std::vector<Execution>> MemoryReader::leased_due(TimestampMs as_of) {

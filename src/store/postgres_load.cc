@@ -1,4 +1,4 @@
-// Loading rows of a PostgreSQL store into a batch's snapshot, and reading beside it.
+// Loading rows of a PostgreSQL store into a batch's snapshot.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -7,12 +7,9 @@
 #include <utility>
 
 #include "store/postgres_internal.h"
-#include "store/sql_reader_body.h"
 #include "store/sql_scans.h"
 
 namespace ff::store {
-
-template class SqlReader<PgStatements>;
 
 using core::Execution;
 using core::ExecutionCell;
@@ -531,75 +528,6 @@ expected<std::vector<core::WorkerRow>> PostgresStore::workers_of(const std::stri
                                                                  TimestampMs now) {
     begun_ = true;
     return live_workers_of(*texts_, ns, lane, now);
-}
-
-// --------------------------------------------------------------------------------- reading side
-
-std::unique_ptr<PostgresStore::ReadConnection> PostgresStore::take_reader() {
-    std::unique_lock lock(readers_mutex_);
-    reader_free_.wait(lock, [&] { return !readers_.empty() || readers_made_ < readers_max_; });
-    if (readers_.empty()) {
-        readers_made_ += 1;
-        return nullptr;  // may be made
-    }
-    auto reader = std::move(readers_.back());
-    readers_.pop_back();
-    return reader;
-}
-
-void PostgresStore::give_reader(std::unique_ptr<ReadConnection> reader) {
-    {
-        std::lock_guard lock(readers_mutex_);
-        if (reader && reader->usable && reader->db->alive()) {
-            readers_.push_back(std::move(reader));
-        } else {
-            readers_made_ -= 1;
-        }
-    }
-    reader_free_.notify_one();
-}
-
-expected<void> PostgresStore::read_on(ReadConnection& reader,
-                                      const std::function<expected<void>(Reader&)>& body) {
-    reader.db->queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");  // with the first read
-    auto done = body(reader.reader);
-    if (reader.db->anything_queued()) {
-        reader.db->forget_queued();  // it has read nothing
-        return done;
-    }
-    if (reader.db->alive()) {
-        reader.db->queue(done ? "COMMIT" : "ROLLBACK");
-        // If that fails what was read is true all the same.
-        reader.usable = reader.db->run_queued().has_value();
-    }
-    return done;
-}
-
-expected<void> PostgresStore::read(const std::function<expected<void>(Reader&)>& body) {
-    for (bool again = true;; again = false) {
-        auto reader = take_reader();
-        if (!reader) {
-            auto connection = connect(true);
-            if (!connection) {
-                give_reader(nullptr);
-                return ff::fail(ErrorCode::store_io, connection.error().detail);
-            }
-            reader = std::make_unique<ReadConnection>(std::move(*connection));
-        }
-        const std::uint64_t trips = reader->db->round_trips();
-        auto done = read_on(*reader, body);
-        // A body that has read something may have taken notes of it, and must not run again.
-        const bool lost_at_once =
-            !done && !reader->db->alive() && reader->db->round_trips() == trips;
-        give_reader(std::move(reader));
-        if (!lost_at_once || !again) {
-            return done;
-        }
-        // The others are lost too, most likely: a restart of the server ends all.
-        std::lock_guard lock(readers_mutex_);
-        readers_made_ -= static_cast<int>(readers_.size());
-        readers_.clear();
-    }
 }
 
 }  // namespace ff::store

@@ -74,6 +74,7 @@ class PostgresStore final : public Store {
     [[nodiscard]] bool commits_are_durable() const override { return true; }
     void maintain() override {}
     expected<void> read(const std::function<expected<void>(Reader&)>& body) override;
+    expected<StoreSize> size() override;
     [[nodiscard]] std::uint64_t rows_written() const override { return rows_written_; }
 
   private:
@@ -132,6 +133,8 @@ class PostgresStore final : public Store {
 
     std::unique_ptr<ReadConnection> take_reader();
     void give_reader(std::unique_ptr<ReadConnection> reader);
+    /// Lends a reading connection. One that turns out to be lost is replaced once.
+    expected<void> with_reader(const std::function<expected<void>(ReadConnection&)>& body);
     expected<void> read_on(ReadConnection& reader,
                            const std::function<expected<void>(Reader&)>& body);
 
@@ -172,5 +175,8 @@ class PostgresStore final : public Store {
 
     std::unique_ptr<PgKeeper> keeper_;  // last: its threads use the rest
 };
+
+/// What the tables of the store at the other end take.
+expected<StoreSize> size_of_tables(PgConnection& connection);
 
 }  // namespace ff::store

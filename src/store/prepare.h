@@ -28,8 +28,8 @@ struct TagRow {
     core::Eid eid = 0;
 };
 
-/// What becomes of the side tables when a row of an execution becomes another: `sink.erase(key)` for
-/// every key that goes, `sink.add(key)` for every one that comes.
+/// What becomes of the side tables when a row of an execution becomes another: `sink.erase(key)`
+/// for every key that goes, `sink.add(key)` for every one that comes.
 template <class Sink>
 expected<void> change_side_tables(const std::optional<core::Execution>& before,
                                   const std::optional<core::Execution>& after, Sink&& sink) {

@@ -20,15 +20,14 @@ class SqlReader final : public Reader {
     expected<std::vector<ExecutionId>> ids_of_partition(std::uint16_t partition,
                                                         std::optional<ExecutionId> after,
                                                         std::size_t limit) override;
-    expected<std::vector<core::Execution>> newest(Eid before, std::size_t limit) override;
-    expected<std::vector<core::Execution>> newest_of_route(RouteId route, Eid before,
-                                                           std::size_t limit) override;
-    expected<std::vector<core::Execution>> newest_with_tag(const std::string& key,
-                                                           const std::string& value, Eid before,
-                                                           std::size_t limit) override;
-    expected<std::vector<core::Execution>> newest_in_bucket(core::Bucket bucket, Eid before,
-                                                            std::size_t limit) override;
-    expected<std::vector<core::Execution>> newest_leased(Eid before, std::size_t limit) override;
+    expected<Executions> executions(const Window& window) override;
+    expected<Executions> of_route(RouteId route, const Window& window) override;
+    expected<Executions> with_tag(const std::string& key, const std::string& value,
+                                  const Window& window) override;
+    expected<Executions> in_bucket(core::Bucket bucket, const Window& window) override;
+    expected<Executions> leased(const Window& window) override;
+    expected<std::vector<Eid>> tagged_too(const Tag& tag, const Tag& other,
+                                          const Window& window) override;
     expected<std::vector<core::Execution>> leased_due(TimestampMs as_of) override;
     expected<std::vector<core::Lane>> lanes(const std::string& after, std::size_t limit) override;
     expected<std::optional<core::Lane>> lane(const std::string& name) override;

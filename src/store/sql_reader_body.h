@@ -8,6 +8,7 @@
 #include "store/catalogue.h"
 #include "store/sql_reader.h"
 #include "store/sql_rows.h"
+#include "store/sql_scans.h"
 
 namespace ff::store {
 
@@ -93,55 +94,64 @@ expected<std::vector<ExecutionId>> SqlReader<Statements>::ids_of_partition(
     return out;
 }
 
+template <class Statement>
+void bind_window(Statement& s, const Window& window) {
+    s.integer(window.above);
+    s.integer(window.below);
+    s.integer(as_limit(window.limit));
+}
+
 template <class Statements>
-expected<std::vector<core::Execution>> SqlReader<Statements>::newest(Eid before,
-                                                                     std::size_t limit) {
-    auto& s = statements_.get(sql::newest);
-    s.integer(before);
-    s.integer(as_limit(limit));
+auto SqlReader<Statements>::executions(const Window& window) -> expected<Executions> {
+    auto& s = statements_.get(sql::executions_in_window.text(window.order));
+    bind_window(s, window);
     return select_all<core::Execution>(s);
 }
 
 template <class Statements>
-expected<std::vector<core::Execution>> SqlReader<Statements>::newest_of_route(RouteId route,
-                                                                              Eid before,
-                                                                              std::size_t limit) {
-    auto& s = statements_.get(sql::newest_of_route);
+auto SqlReader<Statements>::of_route(RouteId route, const Window& window) -> expected<Executions> {
+    auto& s = statements_.get(sql::executions_of_route.text(window.order));
     s.integer(route);
-    s.integer(before);
-    s.integer(as_limit(limit));
+    bind_window(s, window);
     return select_all<core::Execution>(s);
 }
 
 template <class Statements>
-expected<std::vector<core::Execution>> SqlReader<Statements>::newest_with_tag(
-    const std::string& key, const std::string& value, Eid before, std::size_t limit) {
-    auto& s = statements_.get(sql::newest_with_tag);
+auto SqlReader<Statements>::with_tag(const std::string& key, const std::string& value,
+                                     const Window& window) -> expected<Executions> {
+    auto& s = statements_.get(sql::executions_with_tag.text(window.order));
     s.text(key);
     s.text(value);
-    s.integer(before);
-    s.integer(as_limit(limit));
+    bind_window(s, window);
     return select_all<core::Execution>(s);
 }
 
 template <class Statements>
-expected<std::vector<core::Execution>> SqlReader<Statements>::newest_in_bucket(core::Bucket bucket,
-                                                                               Eid before,
-                                                                               std::size_t limit) {
-    auto& s = statements_.get(sql::newest_in_bucket);
+auto SqlReader<Statements>::in_bucket(core::Bucket bucket, const Window& window)
+    -> expected<Executions> {
+    auto& s = statements_.get(sql::executions_in_bucket.text(window.order));
     s.integer(static_cast<std::int64_t>(bucket));
-    s.integer(before);
-    s.integer(as_limit(limit));
+    bind_window(s, window);
     return select_all<core::Execution>(s);
 }
 
 template <class Statements>
-expected<std::vector<core::Execution>> SqlReader<Statements>::newest_leased(Eid before,
-                                                                            std::size_t limit) {
-    auto& s = statements_.get(sql::newest_leased);
-    s.integer(before);
-    s.integer(as_limit(limit));
+auto SqlReader<Statements>::leased(const Window& window) -> expected<Executions> {
+    auto& s = statements_.get(sql::executions_leased.text(window.order));
+    bind_window(s, window);
     return select_all<core::Execution>(s);
+}
+
+template <class Statements>
+expected<std::vector<Eid>> SqlReader<Statements>::tagged_too(const Tag& tag, const Tag& other,
+                                                             const Window& window) {
+    auto& s = statements_.get(sql::tagged_too.text(window.order));
+    s.text(tag.first);
+    s.text(tag.second);
+    bind_window(s, window);
+    s.text(other.first);
+    s.text(other.second);
+    return collect_eids(s);
 }
 
 template <class Statements>

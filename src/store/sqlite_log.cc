@@ -1,6 +1,7 @@
 // SqliteStore's log file: making commits durable, copying them into the database, and the readers
 // that look at both.
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -189,6 +190,22 @@ expected<void> SqliteStore::read(const std::function<expected<void>(Reader&)>& b
         FF_TRY_VOID(read_on(*connection, body, newest));
     }
     return wait_durable(newest);
+}
+
+expected<StoreSize> SqliteStore::size() {
+    StoreSize size;
+    if (path_.empty()) {
+        return size;
+    }
+    struct stat file{};
+    struct stat log{};
+    if (::stat(path_.c_str(), &file) != 0 || ::fstat(log_fd_, &log) != 0) {
+        return ff::fail(ErrorCode::store_io,
+                        "cannot see the size of " + path_ + ": " + std::strerror(errno));
+    }
+    size.bytes = static_cast<std::uint64_t>(file.st_size);
+    size.log_bytes = static_cast<std::uint64_t>(log.st_size);
+    return size;
 }
 
 }  // namespace ff::store

@@ -68,6 +68,7 @@ class SqliteStore final : public Store {
     expected<void> make_durable() override;
     void maintain() override;
     expected<void> read(const std::function<expected<void>(Reader&)>& body) override;
+    expected<StoreSize> size() override;
     [[nodiscard]] std::uint64_t rows_written() const override { return rows_written_; }
 
   private:

@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ff/contracts.h>
@@ -54,6 +56,16 @@ struct ReadyPage {
     std::optional<core::ReadyKey> looked_to;  ///< by rank and number; absent: to the end
 };
 
+enum class Order : std::uint8_t { newest_first, oldest_first };
+
+/// A stretch of a list of executions. All lists are in the order of creation.
+struct Window {
+    Eid above = 0;                                ///< exclusive
+    Eid below = std::numeric_limits<Eid>::max();  ///< exclusive
+    Order order = Order::newest_first;
+    std::size_t limit = 0;
+};
+
 /// An execution with what create wrote.
 struct ExecutionRow {
     core::Execution execution;
@@ -76,18 +88,38 @@ class Reader {
     virtual expected<std::vector<ExecutionId>> ids_of_partition(std::uint16_t partition,
                                                                 std::optional<ExecutionId> after,
                                                                 std::size_t limit) = 0;
-    // Executions with eid below `before`, newest first, at most `limit`:
-    virtual expected<std::vector<core::Execution>> newest(Eid before, std::size_t limit) = 0;
-    virtual expected<std::vector<core::Execution>> newest_of_route(RouteId route, Eid before,
-                                                                   std::size_t limit) = 0;
-    virtual expected<std::vector<core::Execution>> newest_with_tag(const std::string& key,
-                                                                   const std::string& value,
-                                                                   Eid before,
-                                                                   std::size_t limit) = 0;
-    virtual expected<std::vector<core::Execution>> newest_in_bucket(core::Bucket bucket, Eid before,
-                                                                    std::size_t limit) = 0;
+    // Executions within a window: all of them, and those of the lists there are.
+    using Executions = std::vector<core::Execution>;
+    virtual expected<Executions> executions(const Window& window) = 0;
+    virtual expected<Executions> of_route(RouteId route, const Window& window) = 0;
+    virtual expected<Executions> with_tag(const std::string& key, const std::string& value,
+                                          const Window& window) = 0;
+    virtual expected<Executions> in_bucket(core::Bucket bucket, const Window& window) = 0;
     /// Those under a lease now; costs in proportion to the number of leases.
-    virtual expected<std::vector<core::Execution>> newest_leased(Eid before, std::size_t limit) = 0;
+    virtual expected<Executions> leased(const Window& window) = 0;
+    using Tag = std::pair<std::string, std::string>;
+    /// Of the executions that with_tag() gives for `tag`, the numbers of those with `other` too, in
+    /// any order.
+    virtual expected<std::vector<Eid>> tagged_too(const Tag& tag, const Tag& other,
+                                                  const Window& window) = 0;
+
+    // The same below a number, newest first.
+    expected<Executions> newest(Eid before, std::size_t limit) {
+        return executions({.below = before, .limit = limit});
+    }
+    expected<Executions> newest_of_route(RouteId route, Eid before, std::size_t limit) {
+        return of_route(route, {.below = before, .limit = limit});
+    }
+    expected<Executions> newest_with_tag(const std::string& key, const std::string& value,
+                                         Eid before, std::size_t limit) {
+        return with_tag(key, value, {.below = before, .limit = limit});
+    }
+    expected<Executions> newest_in_bucket(core::Bucket bucket, Eid before, std::size_t limit) {
+        return in_bucket(bucket, {.below = before, .limit = limit});
+    }
+    expected<Executions> newest_leased(Eid before, std::size_t limit) {
+        return leased({.below = before, .limit = limit});
+    }
     /// Leased executions whose lease timer is due at `as_of` (a renewed lease may be among them).
     virtual expected<std::vector<core::Execution>> leased_due(TimestampMs as_of) = 0;
 
@@ -198,6 +230,7 @@ class Store : public core::RowNumbers {
     /// Runs `body` on one consistent view that holds only durable commits.
     virtual expected<void> read(const std::function<expected<void>(Reader&)>& body) = 0;
 
+    /// How much room it takes; nothing when it is in memory.
     virtual expected<StoreSize> size() { return StoreSize{}; }
 
     /// Rows written since open, for figures.

@@ -251,7 +251,8 @@ Answer write_answer<RevokeLease>(const RevokeResult& result) {
     return ok(out + "}");
 }
 
-// ---------------------------------------------------------------------------------------- operators
+// ----------------------------------------------------------------------------------------
+// operators
 
 template <>
 Answer write_answer<ChangePriority>(const StateResult& result) {
@@ -288,7 +289,8 @@ Answer write_answer<SetLaneState>(const Done&) {
     return ok("\"Set\"");
 }
 
-// ------------------------------------------------------------------------------------------ workers
+// ------------------------------------------------------------------------------------------
+// workers
 
 template <>
 Answer write_answer<RegisterWorker>(const RegisterWorkerResult& result) {
@@ -312,7 +314,8 @@ Answer write_answer<RunScanner>(const ScannerResult& result) {
     return plain(result);
 }
 
-// -------------------------------------------------------------------------------------------- reads
+// --------------------------------------------------------------------------------------------
+// reads
 
 Answer write_execution(const ExecutionInfo& info) {
     std::string out;

@@ -134,9 +134,12 @@ Words words_of(const Error& error) {
         case ErrorKind::conflict: return {std::string(name) + ": " + camel_name(name), name};
         case ErrorKind::state: return state_words(error);
         case ErrorKind::resource_exhausted:
-            return {with_detail(std::string(name), error.detail), "resource_exhausted"};
+            return {error.detail.empty() ? std::string(name) : error.detail, "resource_exhausted"};
         case ErrorKind::unavailable:
-            return {with_detail(std::string(name), error.detail), "unavailable"};
+            return {with_detail(error.code == ErrorCode::shutting_down ? "backend op unavailable"
+                                                                       : std::string(name),
+                                error.detail),
+                    "unavailable"};
         case ErrorKind::timeout: return {with_detail(std::string(name), error.detail), "timeout"};
         case ErrorKind::transport:
             return {with_detail(std::string(name), error.detail), "transport"};

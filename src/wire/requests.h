@@ -1,6 +1,7 @@
 // Every operation's request, described once: where it lives and what its members are called.
 //
-// describe_request(visitor, operation) is run by three visitors: RequestIn (a server reads), RequestOut
+// describe_request(visitor, operation) is run by three visitors: RequestIn (a server reads),
+// RequestOut
 // (a client writes) and RequestSchema (the OpenAPI document). Members that are compared or limited
 // only over HTTP say so here; everything else is the engine's to check.
 #pragma once

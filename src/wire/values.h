@@ -1,7 +1,8 @@
 // How single values are spelled in JSON: one write() and one read() for each type.
 //
 // read() is strict about types and ranges and says in plain words what was wrong; it never changes
-// its target when it fails. Ids are accepted in every form of spec 07 section 1.1 and written in one.
+// its target when it fails. Ids are accepted in every form of spec 07 section 1.1 and written in
+// one.
 #pragma once
 
 #include <concepts>

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <set>
+#include <stop_token>
+#include <thread>
 
 namespace ff::engine::test {
 
@@ -278,6 +280,94 @@ TEST_P(WaitConformance, OnlySoManyClaimsMayWait) {
     EXPECT_EQ(second.tasks().size(), 1U);
     create();
     EXPECT_EQ(third.tasks().size(), 1U);
+}
+
+// ----------------------------------------------------------------------------------- abandoning
+
+TEST_P(WaitConformance, AnAbandonedClaimIsAnsweredEmptyAtOnceAndWorkGoesToTheNext) {
+    FF_NEEDS_EMBEDDED();  // a server hears a moment later that its caller has gone
+    std::stop_source gone;
+    SentClaim first = park(with(waiting("w1"), [&](auto& op) { op.abandoned = gone.get_token(); }));
+    SentClaim second = park(waiting("w2"));
+    gone.request_stop();
+    EXPECT_TRUE(first.tasks().empty());
+    settle();
+    EXPECT_FALSE(second.answered());
+    EXPECT_EQ(engine().stats().waiting_claims, 1U);
+    const ExecutionId id = create();
+    const auto tasks = second.tasks();
+    ASSERT_EQ(tasks.size(), 1U);
+    EXPECT_EQ(tasks[0].execution_id(), id);
+}
+
+TEST_P(WaitConformance, AClaimAbandonedBeforeItWasMadeDoesNotWait) {
+    std::stop_source gone;
+    gone.request_stop();
+    for (int i = 0; i < 50; ++i) {
+        SentClaim sent(engine(),
+                       with(waiting(), [&](auto& op) { op.abandoned = gone.get_token(); }));
+        EXPECT_TRUE(sent.tasks().empty());
+    }
+    settle();
+    EXPECT_EQ(engine().stats().waiting_claims, 0U);
+    // Nobody is left who would take this.
+    const ExecutionId id = create();
+    EXPECT_EQ(public_of(id), PublicState::waiting);
+    EXPECT_EQ(claim("w2").execution_id(), id);
+}
+
+TEST_P(WaitConformance, AbandoningAClaimThatHasItsAnswerChangesNothing) {
+    std::stop_source gone;
+    SentClaim sent = park(with(waiting(), [&](auto& op) { op.abandoned = gone.get_token(); }));
+    const ExecutionId id = create();
+    const auto tasks = sent.tasks();
+    ASSERT_EQ(tasks.size(), 1U);
+    gone.request_stop();
+    settle();
+    EXPECT_EQ(public_of(id), PublicState::active);
+    ok(Renew{tasks[0].handle, 60'000});
+    ok(Complete{tasks[0].handle, {}, {}, Source::lease_holder});
+    EXPECT_EQ(public_of(id), PublicState::completed);
+}
+
+TEST_P(WaitConformance, OneOfManyIsAbandonedAndTheOthersWaitOnInTheirOrder) {
+    FF_NEEDS_EMBEDDED();  // a server hears a moment later that its caller has gone
+    std::vector<std::stop_source> gone(5);
+    std::vector<SentClaim> claims;
+    for (std::size_t i = 0; i < gone.size(); ++i) {
+        claims.push_back(park(with(waiting("w" + std::to_string(i)),
+                                   [&](auto& op) { op.abandoned = gone[i].get_token(); })));
+    }
+    gone[2].request_stop();
+    EXPECT_TRUE(claims[2].tasks().empty());
+    settle();
+    for (const std::size_t i : {0U, 1U, 3U, 4U}) {
+        EXPECT_FALSE(claims[i].answered());
+        const ExecutionId id = create();
+        const auto tasks = claims[i].tasks();
+        ASSERT_EQ(tasks.size(), 1U);
+        EXPECT_EQ(tasks[0].execution_id(), id);
+        EXPECT_EQ(tasks[0].handle.worker_instance_id, "w" + std::to_string(i) + "-a");
+    }
+}
+
+TEST_P(WaitConformance, WhoeverIsFasterNoWorkIsLostToAnAbandonedClaim) {
+    FF_NEEDS_EMBEDDED();  // over a network an answer may be under way to nobody
+    for (int round = 0; round < 50; ++round) {
+        std::stop_source gone;
+        SentClaim sent =
+            park(with(waiting("w1"), [&](auto& op) { op.abandoned = gone.get_token(); }));
+        std::thread leaver([&] { gone.request_stop(); });
+        const ExecutionId id = create();
+        leaver.join();
+        auto tasks = sent.tasks();
+        if (tasks.empty()) {
+            tasks.push_back(claim("w2"));
+        }
+        ASSERT_EQ(tasks.size(), 1U);
+        EXPECT_EQ(tasks[0].execution_id(), id);
+    }
+    EXPECT_FALSE(has_work());
 }
 
 }  // namespace ff::engine::test

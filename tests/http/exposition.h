@@ -1,4 +1,4 @@
-// A strict reader of Prometheus' text format 0.0.4, for tests. Refuses what a scraper might forgive.
+// A strict reader of the text format 0.0.4 of Prometheus, for tests. Refuses what others forgive.
 #pragma once
 
 #include <map>

@@ -75,20 +75,34 @@ TEST(Catalogue, statements_find_their_rows_through_an_index_in_order) {
          "SEARCH ff_idempotency USING PRIMARY KEY (namespace=? AND idempotency_key=?)"},
         {"worker", sql::worker_by_key,
          "SEARCH ff_worker_registry USING PRIMARY KEY (namespace=? AND worker_instance_id=?)"},
-        {"route list", sql::newest_of_route,
-         "SEARCH ff_exec_core USING INDEX ff_exec_core_by_route (route=? AND eid<?)"},
-        {"tag list", sql::newest_with_tag,
-         "SEARCH s USING PRIMARY KEY (tag_key=? AND tag_value=? AND eid<?); "
+        {"route list", sql::executions_of_route.newest_first,
+         "SEARCH ff_exec_core USING INDEX ff_exec_core_by_route (route=? AND eid>? AND eid<?)"},
+        {"route list, oldest first", sql::executions_of_route.oldest_first,
+         "SEARCH ff_exec_core USING INDEX ff_exec_core_by_route (route=? AND eid>? AND eid<?)"},
+        {"tag list", sql::executions_with_tag.newest_first,
+         "SEARCH s USING PRIMARY KEY (tag_key=? AND tag_value=? AND eid>? AND eid<?); "
          "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)"},
-        {"bucket list", sql::newest_in_bucket,
-         "SEARCH s USING PRIMARY KEY (bucket=? AND eid<?); "
+        {"tag list, oldest first", sql::executions_with_tag.oldest_first,
+         "SEARCH s USING PRIMARY KEY (tag_key=? AND tag_value=? AND eid>? AND eid<?); "
+         "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)"},
+        {"second tag", sql::tagged_too.newest_first,
+         "SEARCH ff_exec_tag USING PRIMARY KEY (tag_key=? AND tag_value=? AND eid>? AND eid<?); "
+         "SCAN s; SEARCH t USING PRIMARY KEY (tag_key=? AND tag_value=? AND eid=?)"},
+        {"bucket list", sql::executions_in_bucket.newest_first,
+         "SEARCH s USING PRIMARY KEY (bucket=? AND eid>? AND eid<?); "
+         "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)"},
+        {"bucket list, oldest first", sql::executions_in_bucket.oldest_first,
+         "SEARCH s USING PRIMARY KEY (bucket=? AND eid>? AND eid<?); "
          "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)"},
         {"bucket scan", sql::bucket_after,
          "SEARCH ff_listed USING PRIMARY KEY (bucket=? AND eid>?)"},
         {"partition list", sql::ids_of_partition,
          "SEARCH ff_exec_core USING COVERING INDEX sqlite_autoindex_ff_exec_core_1"
          " (id>? AND id<?)"},
-        {"newest", sql::newest, "SEARCH ff_exec_core USING INTEGER PRIMARY KEY (rowid<?)"},
+        {"newest", sql::executions_in_window.newest_first,
+         "SEARCH ff_exec_core USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
+        {"oldest", sql::executions_in_window.oldest_first,
+         "SEARCH ff_exec_core USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
         {"all executions", sql::executions_after,
          "SEARCH ff_exec_core USING INTEGER PRIMARY KEY (rowid>?)"},
         {"leases due", sql::leased_due,
@@ -128,7 +142,9 @@ TEST(Catalogue, a_sort_is_made_only_where_the_rows_are_as_few_as_leases) {
     auto db = fresh_database();
     for (const std::string& text : sql::all_texts()) {
         const bool sorts = plan(*db, text).find("TEMP B-TREE") != std::string::npos;
-        const bool may = text == sql::newest_leased || text == sql::leased_by_instance;
+        const bool may = text == sql::executions_leased.newest_first ||
+                         text == sql::executions_leased.oldest_first ||
+                         text == sql::leased_by_instance;
         EXPECT_TRUE(!sorts || may) << text << ": " << plan(*db, text);
     }
 }

@@ -1,6 +1,10 @@
 // The conformance suite, third part: reads in pages. Cursors are exclusive, limits are limits.
 #include "store/contract.h"
 
+#include <algorithm>
+#include <iterator>
+#include <map>
+
 namespace ff::store::test {
 namespace {
 
@@ -133,6 +137,84 @@ TEST_P(StoreContract, leased_executions_are_listed_and_found_when_due) {
     EXPECT_TRUE(due(t0 + 9).empty());
     EXPECT_EQ(due(t0 + 10), (std::vector<Eid>{3, 4}));
     EXPECT_EQ(due(t0 + 30), (std::vector<Eid>{3, 4, 1}));
+}
+
+// Every list within every window of six, in both orders and with every limit.
+TEST_P(StoreContract, a_window_is_read_from_either_end) {
+    const RouteId where = route();
+    const RouteId elsewhere = route("other");
+    std::map<std::string, std::vector<Eid>> lists;
+    for (int i = 0; i < 6; ++i) {
+        const Eid eid = next_eid();
+        const RouteId own = i % 3 == 2 ? elsewhere : where;
+        Execution row = i % 2 == 0 ? in_bucket(eid, own, Bucket::failed)
+                                   : leased(eid, own, "w" + std::to_string(i), t0 + 10);
+        row.has_tags = i < 4;
+        put(store(), changes(row, input_of(eid, i < 4 ? Tags{{"k", "v"}} : Tags{})));
+        lists["all"].push_back(eid);
+        if (own == where) {
+            lists["route"].push_back(eid);
+        }
+        lists[i % 2 == 0 ? "bucket" : "leased"].push_back(eid);
+        if (i < 4) {
+            lists["tag"].push_back(eid);
+        }
+    }
+    const auto read = [&](const std::string& list, const Window& window) {
+        return eids(look(store(), [&](Reader& r) {
+            return list == "all"      ? r.executions(window)
+                   : list == "route"  ? r.of_route(where, window)
+                   : list == "tag"    ? r.with_tag("k", "v", window)
+                   : list == "bucket" ? r.in_bucket(Bucket::failed, window)
+                                      : r.leased(window);
+        }));
+    };
+    for (const auto& [list, members] : lists) {
+        for (Eid above = 0; above <= 7; ++above) {
+            for (Eid below = 0; below <= 8; ++below) {
+                std::vector<Eid> within;
+                std::ranges::copy_if(members, std::back_inserter(within),
+                                     [&](Eid eid) { return eid > above && eid < below; });
+                for (std::size_t limit : {0U, 1U, 2U, 9U}) {
+                    std::vector<Eid> oldest = within;
+                    oldest.resize(std::min(limit, within.size()));
+                    std::vector<Eid> newest(within.rbegin(), within.rend());
+                    newest.resize(std::min(limit, within.size()));
+                    EXPECT_EQ(read(list, {above, below, Order::oldest_first, limit}), oldest)
+                        << list << " above " << above << " below " << below;
+                    EXPECT_EQ(read(list, {above, below, Order::newest_first, limit}), newest)
+                        << list << " above " << above << " below " << below;
+                }
+            }
+        }
+    }
+}
+
+TEST_P(StoreContract, of_a_window_of_one_tag_those_with_another_are_told) {
+    const RouteId where = route();
+    for (const Tags& tags : std::vector<Tags>{{{"a", "1"}, {"b", "1"}},
+                                              {{"a", "1"}},
+                                              {{"b", "1"}},
+                                              {{"a", "1"}, {"b", "2"}},
+                                              {{"a", "1"}, {"b", "1"}},
+                                              {{"a", "2"}, {"b", "1"}},
+                                              {{"a", "1"}, {"b", "1"}}}) {
+        Execution row = waiting(next_eid(), where);
+        row.has_tags = true;
+        put(store(), changes(row, input_of(row.eid, tags)));
+    }
+    const auto both = [&](const Window& window) {
+        auto found =
+            look(store(), [&](Reader& r) { return r.tagged_too({"a", "1"}, {"b", "1"}, window); });
+        std::ranges::sort(found);
+        return found;
+    };
+    EXPECT_EQ(both({.limit = 99}), (std::vector<Eid>{1, 5, 7}));
+    EXPECT_EQ(both({.above = 1, .below = 7, .limit = 99}), (std::vector<Eid>{5}));
+    // The limit is that of the first tag's list, whatever the second says.
+    EXPECT_EQ(both({.limit = 3}), (std::vector<Eid>{5, 7}));
+    EXPECT_EQ(both({.order = Order::oldest_first, .limit = 3}), (std::vector<Eid>{1}));
+    EXPECT_TRUE(both({.limit = 0}).empty());
 }
 
 TEST_P(StoreContract, lanes_are_paged_in_the_order_of_their_bytes) {

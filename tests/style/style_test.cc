@@ -38,7 +38,8 @@ const std::map<std::string_view, std::set<std::string_view>> rooms_seen_from = {
     {"wire", {"wire", "engine", "store", "core", "base"}},
     {"http", {"http", "wire", "net", "engine", "store", "core", "base"}},
     {"client", {"client", "wire", "net", "engine", "store", "core", "base"}},
-    {"cli", {"cli", "http", "client", "wire", "net", "engine", "store", "core", "base"}},
+    {"worker", {"worker", "engine", "store", "core", "base"}},
+    {"cli", {"cli", "http", "client", "worker", "wire", "net", "engine", "store", "core", "base"}},
 };
 
 // System headers beside the standard library: only where the outside world is met, never in core
@@ -78,8 +79,9 @@ bool has_extension(const File& file, std::string_view extension) {
 
 bool is_source(const File& file) {
     const bool in_tree = file.path.starts_with("include/") || file.path.starts_with("src/") ||
-                         file.path.starts_with("tests/");
-    return in_tree && (has_extension(file, ".h") || has_extension(file, ".cc"));
+                         file.path.starts_with("tests/") || file.path.starts_with("examples/");
+    return in_tree && (has_extension(file, ".h") || has_extension(file, ".hpp") ||
+                       has_extension(file, ".cc"));
 }
 
 // `src/core/apply.cc` is in room `core`; nothing for files outside src/.
@@ -405,7 +407,9 @@ void expect_no_faults(const Rule& rule, const Filter& filter) {
     EXPECT_GT(files, 0U) << "the rule looked at no file: is FF_SOURCE_DIR right?";
 }
 
-bool is_header(const File& file) { return is_source(file) && has_extension(file, ".h"); }
+bool is_header(const File& file) {
+    return is_source(file) && (has_extension(file, ".h") || has_extension(file, ".hpp"));
+}
 bool any_file(const File&) { return true; }
 
 TEST(Style, IncludesFollowTheArrowsBetweenRooms) { expect_no_faults(check_arrows, is_source); }

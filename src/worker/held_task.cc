@@ -1,0 +1,339 @@
+#include "worker/held_task.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "worker/faults.h"
+#include "worker/pauses.h"
+
+namespace ff::worker {
+
+namespace {
+
+/// After so many renewals that failed in a row the lease is not to be relied on.
+constexpr std::uint32_t unhealthy_failures = 3;
+/// Between tries of a finishing operation.
+constexpr WorkerBackoff finish_backoff{std::chrono::milliseconds(100),
+                                       std::chrono::milliseconds(5'000)};
+
+TaskInfo info_of(ClaimedTask& claimed, const WorkerOptions& options) {
+    TaskInfo info;
+    info.execution_id = claimed.handle.execution_id;
+    info.attempt_index = claimed.handle.attempt_index;
+    info.attempt_id = claimed.handle.attempt_id;
+    info.attempt_type = claimed.attempt_type;
+    info.lease_id = claimed.handle.lease_id;
+    info.lease_epoch = claimed.handle.lease_epoch;
+    info.ns = std::move(claimed.ns);
+    info.lane = claimed.handle.lane_id;
+    info.kind = std::move(claimed.execution_kind);
+    info.tags = std::move(claimed.tags);
+    info.flow_id = claimed.flow_id;
+    info.priority = claimed.priority;
+    info.resumed = claimed.resumed();
+    info.payload_encoding = std::move(claimed.payload_encoding);
+    info.attempt_deadline_at = claimed.attempt_deadline_at;
+    info.execution_deadline_at = claimed.execution_deadline_at;
+    info.policy_snapshot = std::move(claimed.policy_snapshot);
+    info.worker_id = options.worker_id;
+    info.worker_instance_id = options.worker_instance_id;
+    return info;
+}
+
+}  // namespace
+
+HeldTask::HeldTask(std::shared_ptr<const Setup> setup, ClaimedTask claimed, TimestampMs received_at)
+    : setup_(std::move(setup)),
+      handle_(claimed.handle),
+      input_(std::move(claimed.input_payload)),
+      clock_offset_(received_at - (claimed.lease_expires_at - setup_->options.lease_ttl.count())),
+      info_(info_of(claimed, setup_->options)),
+      wait_(setup_->options.clock),
+      lease_deadline_(received_at + setup_->options.lease_ttl.count()) {}
+
+void HeldTask::log(Severity severity, const std::string& line) const {
+    setup_->log(severity, name() + ": " + line);
+}
+
+// ------------------------------------------------------------------------------------ liveness
+
+CancelCause HeldTask::cancel_cause() const {
+    const std::lock_guard lock(wait_.mutex());
+    return cause_;
+}
+
+bool HeldTask::lease_healthy() const {
+    const std::lock_guard lock(wait_.mutex());
+    return failures_ < unhealthy_failures && !lease_over_ && wait_.now() < lease_deadline_;
+}
+
+std::uint32_t HeldTask::renewal_failures() const {
+    const std::lock_guard lock(wait_.mutex());
+    return failures_;
+}
+
+TimestampMs HeldTask::lease_deadline() const {
+    const std::lock_guard lock(wait_.mutex());
+    return lease_deadline_;
+}
+
+bool HeldTask::finished() const {
+    const std::lock_guard lock(wait_.mutex());
+    return finished_;
+}
+
+bool HeldTask::finishing() const {
+    const std::lock_guard lock(wait_.mutex());
+    return finishing_;
+}
+
+void HeldTask::request_stop(CancelCause cause) {
+    {
+        const std::lock_guard lock(wait_.mutex());
+        if (cause_ != CancelCause::none || finished_) {
+            return;
+        }
+        cause_ = cause;
+    }
+    stop_.request_stop();  // runs callbacks of the handler's: no lock is held
+}
+
+TimestampMs HeldTask::look_at_time(TimestampMs now) {
+    TimestampMs next = ClockWait::never;
+    CancelCause cause = CancelCause::none;
+    const auto look = [&](TimestampMs at, CancelCause why) {
+        if (at > now) {
+            next = std::min(next, at);
+        } else if (cause == CancelCause::none) {
+            cause = why;
+        }
+    };
+    bool ran_out = false;
+    {
+        const std::lock_guard lock(wait_.mutex());
+        if (finished_) {
+            return ClockWait::never;
+        }
+        if (cause_ == CancelCause::none) {
+            if (info_.execution_deadline_at) {
+                look(local(*info_.execution_deadline_at), CancelCause::deadline);
+            }
+            if (info_.attempt_deadline_at) {
+                look(local(*info_.attempt_deadline_at), CancelCause::attempt_timeout);
+            }
+        }
+        if (!lease_over_) {
+            ran_out = lease_deadline_ <= now;
+            look(lease_deadline_, CancelCause::lost_lease);
+        }
+    }
+    if (ran_out) {
+        lose({ErrorCode::lease_expired, "its time ran out before it was renewed", {}});
+    }
+    if (cause != CancelCause::none && cause != CancelCause::lost_lease) {
+        request_stop(cause);
+    }
+    return next;
+}
+
+/// The lease is gone. While a finishing call is under way its answer tells what became of the task,
+/// and the lease may be gone because that call was carried out.
+void HeldTask::lose(const Error& error) {
+    const TimestampMs now = wait_.now();
+    CancelCause cause = CancelCause::none;
+    {
+        const std::lock_guard lock(wait_.mutex());
+        if (lease_over_ || finished_) {
+            return;
+        }
+        lease_over_ = true;
+        if (finishing_) {
+            return;
+        }
+        count_lost();
+        cause = cause_of(error, now);
+    }
+    log(Severity::warn, "the lease is lost: " + error.message());
+    if (cause != CancelCause::lost_lease || setup_->options.on_lost_lease == OnLostLease::cancel) {
+        request_stop(cause);
+    }
+}
+
+CancelCause HeldTask::cause_of(const Error& error, TimestampMs now) const {
+    const std::string_view outcome = error.field("terminal_outcome");
+    if (outcome == "cancelled") {
+        return CancelCause::cancelled;
+    }
+    if (info_.attempt_deadline_at && local(*info_.attempt_deadline_at) <= now) {
+        return CancelCause::attempt_timeout;
+    }
+    return outcome == "expired" ? CancelCause::deadline : CancelCause::lost_lease;
+}
+
+// ------------------------------------------------------------------------------------ renewals
+
+bool HeldTask::wants_renewal() const {
+    const std::lock_guard lock(wait_.mutex());
+    return !finished_ && !lease_over_;
+}
+
+Renew HeldTask::renewal() const { return {handle_, setup_->options.lease_ttl.count()}; }
+
+void HeldTask::renewal_answered(TimestampMs sent_at, const expected<RenewResult>& answer) {
+    if (answer) {
+        setup_->counters->renewals += 1;
+        const std::lock_guard lock(wait_.mutex());
+        failures_ = 0;
+        // From when it was sent: the store counts from later.
+        lease_deadline_ = std::max(lease_deadline_, sent_at + setup_->options.lease_ttl.count());
+        return;
+    }
+    if (ends_lease(answer.error())) {
+        lose(answer.error());
+        return;
+    }
+    renewal_unanswered();
+}
+
+void HeldTask::renewal_unanswered() {
+    setup_->counters->renewal_errors += 1;
+    std::uint32_t failures = 0;
+    {
+        const std::lock_guard lock(wait_.mutex());
+        failures = ++failures_;
+    }
+    if (failures == unhealthy_failures) {
+        log(Severity::warn, "three renewals of the lease have failed in a row");
+    }
+}
+
+expected<void> HeldTask::check_unfinished() const {
+    const std::lock_guard lock(wait_.mutex());
+    if (finished_ || finishing_) {
+        return ff::fail(ErrorCode::invalid_input, "task finished");
+    }
+    return {};
+}
+
+expected<void> HeldTask::renew_now() {
+    FF_TRY_VOID(check_unfinished());
+    const TimestampMs sent_at = setup_->now();
+    const auto answer = setup_->engine->run(renewal());
+    renewal_answered(sent_at, answer);
+    if (!answer) {
+        return std::unexpected(answer.error());
+    }
+    return {};
+}
+
+expected<void> HeldTask::progress(Progress op) {
+    FF_TRY_VOID(check_unfinished());
+    op.lease = handle_;
+    FF_TRY_VOID(setup_->engine->run(std::move(op)));
+    return {};
+}
+
+// ----------------------------------------------------------------------------------- finishing
+
+expected<void> HeldTask::begin_finishing() {
+    const std::lock_guard lock(wait_.mutex());
+    if (finished_ || finishing_) {
+        return ff::fail(ErrorCode::invalid_input, "task finished");
+    }
+    finishing_ = true;
+    return {};
+}
+
+void HeldTask::end_finishing(const Error* error) {
+    const std::lock_guard lock(wait_.mutex());
+    finishing_ = false;
+    // An argument that was refused can be given again, another way; nothing else can.
+    finished_ = error == nullptr || ends_lease(*error) || may_pass(*error);
+    if (error != nullptr && finished_) {
+        count_lost();
+    }
+    lease_over_ = lease_over_ || finished_;
+}
+
+void HeldTask::count_lost() {
+    if (!std::exchange(counted_lost_, true)) {
+        setup_->counters->lost += 1;
+    }
+}
+
+bool HeldTask::try_again(const Error& error, DurationMs pause) {
+    std::unique_lock lock(wait_.mutex());
+    const TimestampMs now = wait_.now();
+    if (given_up_ || !may_pass(error) || now >= lease_deadline_) {
+        return false;
+    }
+    // A renewal may come meanwhile and make the lease longer: this is only how long we pause.
+    wait_.until(lock, std::min(now + pause, lease_deadline_), [this] { return given_up_; });
+    return true;
+}
+
+template <class Op>
+expected<typename Op::Result> HeldTask::finish(Op op) {
+    FF_TRY_VOID(begin_finishing());
+    Pauses pauses(finish_backoff, Pauses::Jitter::fifth);
+    bool told = false;
+    for (;;) {
+        auto answer = setup_->engine->run(op);
+        if (answer) {
+            end_finishing(nullptr);
+            return answer;
+        }
+        if (!try_again(answer.error(), pauses.next())) {
+            end_finishing(&answer.error());
+            return answer;
+        }
+        if (!std::exchange(told, true)) {
+            log(Severity::warn,
+                std::string(Op::name) +
+                    " did not get through and is tried again: " + answer.error().message());
+        }
+    }
+}
+
+expected<Result> HeldTask::complete(std::optional<std::string> bytes,
+                                    std::optional<std::string> encoding) {
+    FF_TRY_VOID(
+        finish(Complete{handle_, std::move(bytes), std::move(encoding), Source::lease_holder}));
+    setup_->counters->completed += 1;
+    return Result(Result::Kind::completed);
+}
+
+expected<Result> HeldTask::fail(const std::string& reason, const std::string& category) {
+    FF_TRY(const FailResult failed, finish(Fail{handle_, reason, category, Source::lease_holder}));
+    setup_->counters->failed += 1;
+    return failed.retry_scheduled ? Result(Result::Kind::retry_scheduled, failed.delay_until)
+                                  : Result(Result::Kind::failed);
+}
+
+expected<Result> HeldTask::cancel(const std::string& reason) {
+    FF_TRY_VOID(finish(CancelExecution{handle_, reason, "lease_holder"}));
+    setup_->counters->other_ends += 1;
+    return Result(Result::Kind::cancelled);
+}
+
+expected<Result> HeldTask::delay_until(TimestampMs at) {
+    FF_TRY_VOID(finish(Delay{handle_, at, Source::lease_holder}));
+    setup_->counters->other_ends += 1;
+    return Result(Result::Kind::delayed, at);
+}
+
+expected<Result> HeldTask::wait_children() {
+    FF_TRY_VOID(finish(WaitChildren{handle_, Source::lease_holder}));
+    setup_->counters->other_ends += 1;
+    return Result(Result::Kind::waiting_children);
+}
+
+void HeldTask::give_up() {
+    {
+        const std::lock_guard lock(wait_.mutex());
+        given_up_ = true;
+    }
+    wait_.notify();
+}
+
+}  // namespace ff::worker

@@ -32,23 +32,39 @@ Eid between(const Bracket& bracket, TimestampMs at, bool evenly) {
     return std::clamp<Eid>(place, low, high - 2);  // each look must leave less
 }
 
+/// Looks in a row that found no row: then it is asked whether there is any between the two at all.
+/// Numbers made of the time leave wide gaps, and halving one to its end would take sixty looks.
+constexpr int hollow_max = 2;
+
 /// Narrows a bracket until `near_enough` says so, or nothing lies within it.
 template <class NearEnough>
 expected<Bracket> narrow(const CreationTimes& times, Bracket bracket, TimestampMs at,
                          NearEnough near_enough) {
+    int hollow = 0;
     for (bool evenly = true; bracket.high.eid - bracket.low.eid > 1 && !near_enough(bracket);
          evenly = !evenly) {
         const Eid above = between(bracket, at, evenly);
         FF_TRY(const auto row, times.first_above(above));
-        if (row && row->eid < bracket.high.eid && row->at < at) {
+        const bool found = row && row->eid < bracket.high.eid;
+        hollow = found ? 0 : hollow + 1;
+        if (found && row->at < at) {
             bracket.low = *row;
             continue;
         }
         // Nothing lies between `above` and this row, so `high` may be called the lower number.
-        if (row && row->eid < bracket.high.eid) {
+        if (found) {
             bracket.high.at = row->at;
         }
         bracket.high.eid = above + 1;
+        if (hollow == hollow_max) {
+            hollow = 0;
+            FF_TRY(const auto next, times.first_above(bracket.low.eid));
+            if (!next || next->at >= at) {
+                bracket.high.eid = bracket.low.eid + 1;
+                break;
+            }
+            bracket.low = *next;
+        }
     }
     return bracket;
 }

@@ -168,9 +168,9 @@ std::string take_value(std::string_view name, std::string_view text) {
     static const std::regex id(R"((\{fp:\d+\}:)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})");
     static const std::regex word(R"((\w+:\{fp:\d+\}:)?[A-Za-z0-9_.~:-]+)");
     std::match_results<std::string_view::const_iterator> match;
-    const bool found = std::regex_search(text.begin(), text.end(), match,
-                                         name.ends_with("id") ? id : word,
-                                         std::regex_constants::match_continuous);
+    const bool found =
+        std::regex_search(text.begin(), text.end(), match, name.ends_with("id") ? id : word,
+                          std::regex_constants::match_continuous);
     return found ? match.str() : "";
 }
 
@@ -194,8 +194,7 @@ std::string compare(std::string_view expected, std::string_view actual, Names& n
         const std::size_t end = expected.find("}}");
         const std::string name(expected.substr(2, end - 2));
         const auto known = names.find(name);
-        const std::string value =
-            known != names.end() ? known->second : take_value(name, actual);
+        const std::string value = known != names.end() ? known->second : take_value(name, actual);
         if (value.empty() || !actual.starts_with(value)) {
             return difference(expected, actual);
         }
@@ -231,15 +230,15 @@ std::string broken(const std::string& body) {
 }
 
 /// Gives names to what the server made up, by the members it stands in.
-void learn(const std::string& text, Names& names) {
+void learn(const std::string& text, std::string_view given, Names& names) {
     static const std::regex made_up(
         R"re("(\w+)":\[?"((?:\w+:)?(?:\{fp:\d+\}:)?)re"
         R"re([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?::[0-9a-f-]{36})?|ff1\.[\w.-]+)")re");
     for (std::sregex_iterator it(text.begin(), text.end(), made_up), end; it != end; ++it) {
         const std::string value = (*it)[2];
-        const bool known = std::ranges::any_of(
-            names, [&](const auto& entry) { return entry.second == value; });
-        if (known) {
+        const bool known =
+            std::ranges::any_of(names, [&](const auto& entry) { return entry.second == value; });
+        if (known || given.contains(value)) {
             continue;
         }
         std::string base = (*it)[1];
@@ -256,9 +255,9 @@ void learn(const std::string& text, Names& names) {
 
 }  // namespace
 
-std::string answer_to_write(const RawAnswer& answer, Names& names) {
+std::string answer_to_write(const RawAnswer& answer, std::string_view given, Names& names) {
     std::string text = answer_text(answer);
-    learn(text, names);
+    learn(text, given, names);
     std::vector<std::pair<std::string, std::string>> longest_first(names.begin(), names.end());
     std::ranges::sort(longest_first, std::greater<>(),
                       [](const auto& entry) { return entry.second.size(); });

@@ -63,7 +63,8 @@ std::string golden_text(const GoldenFile& file);
 /// An answer as it stands in a file: status, fields, an empty line, the body.
 std::string answer_text(const RawAnswer& answer);
 /// The same with what the server made up replaced by names, and the body broken into lines.
-std::string answer_to_write(const RawAnswer& answer, Names& names);
+/// `given` is text whose ids the server did not make up.
+std::string answer_to_write(const RawAnswer& answer, std::string_view given, Names& names);
 /// Puts what names stand for into a request.
 std::string filled_in(std::string text, const Names& names);
 /// Is it what the file says? Learns names. Empty when it is, else where it is not.

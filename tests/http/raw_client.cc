@@ -25,6 +25,14 @@ bool same_word(std::string_view a, std::string_view b) {
     });
 }
 
+bool try_connect(int fd, std::uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+}
+
 int connect_to(std::uint16_t port, int receive_bytes) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (receive_bytes > 0) {
@@ -32,11 +40,7 @@ int connect_to(std::uint16_t port, int receive_bytes) {
     }
     const int yes = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    if (!try_connect(fd, port)) {
         ADD_FAILURE() << "cannot connect to port " << port << ": " << std::strerror(errno);
     }
     return fd;
@@ -104,6 +108,13 @@ RawClient::RawClient(std::uint16_t port) : fd_(connect_to(port, 0)) {}
 
 RawClient RawClient::with_small_buffer(std::uint16_t port) {
     return RawClient(connect_to(port, 2'048));
+}
+
+bool RawClient::can_connect(std::uint16_t port) {
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool connected = try_connect(fd, port);
+    ::close(fd);
+    return connected;
 }
 
 RawClient::RawClient(RawClient&& other) noexcept

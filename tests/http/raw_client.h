@@ -1,7 +1,8 @@
 // A client that sends exactly the bytes it is given and reads what comes back, for tests of the
 // server. It knows just enough of HTTP to find the end of an answer.
 //
-// One thread. Nothing waits for ever: what does not come within `patience` fails the test.
+// One thread, or one that sends and one that reads. Nothing waits for ever: what does not come
+// within `patience` fails the test.
 #pragma once
 
 #include <chrono>
@@ -70,8 +71,10 @@ class RawClient {
     /// Goes away without a farewell: the other side gets a reset.
     void reset();
     void close();
-    /// Takes in so little that the server cannot get rid of a large answer. Before connecting only.
+    /// One that takes in so little that the server cannot get rid of a large answer.
     static RawClient with_small_buffer(std::uint16_t port);
+    /// Does anybody listen?
+    static bool can_connect(std::uint16_t port);
 
   private:
     explicit RawClient(int fd) : fd_(fd) {}

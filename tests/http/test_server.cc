@@ -71,9 +71,8 @@ std::string create_body(std::string_view kind, std::string_view lane) {
 }
 
 std::string poll_body(std::int64_t block_ms, std::string_view lane) {
-    return js::dump(json{{"worker_instance_id", "i1"},
-                         {"lanes", js::Array{json(lane)}},
-                         {"block_ms", block_ms}});
+    return js::dump(json{
+        {"worker_instance_id", "i1"}, {"lanes", js::Array{json(lane)}}, {"block_ms", block_ms}});
 }
 
 std::string fence_of(const json& task) {

@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 LINT_JOBS ?= 2
-SOURCES = $(shell find include src tests -name '*.h' -o -name '*.cc')
+SOURCES = $(shell find include src tests examples -name '*.h' -o -name '*.hpp' -o -name '*.cc')
 
 .DEFAULT_GOAL := help
 .PHONY: help run build test bench asan tsan format format-check lint clean bootstrap bootstrap-lint

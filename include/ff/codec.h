@@ -298,7 +298,7 @@ struct Codec<T> {
         expected<void> written;
         std::apply(
             [&](const auto&... member) {
-                ((written = codec::encode_member(value, member, where, out)) && ...);
+                (void)((written = codec::encode_member(value, member, where, out)) && ...);
             },
             ff_json_members(std::type_identity<T>{}));
         if (!written) {
@@ -314,7 +314,7 @@ struct Codec<T> {
         expected<void> read;
         std::apply(
             [&](const auto&... member) {
-                ((read = codec::decode_member(value, member, where, out)) && ...);
+                (void)((read = codec::decode_member(value, member, where, out)) && ...);
             },
             ff_json_members(std::type_identity<T>{}));
         if (!read) {

@@ -5,5 +5,6 @@
 #include <ff/codec.h>
 #include <ff/engine.h>
 #include <ff/exception.h>
+#include <ff/layer.h>
 #include <ff/task.h>
 #include <ff/worker.h>

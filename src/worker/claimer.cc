@@ -123,6 +123,7 @@ void Claimer::receive(std::vector<ClaimedTask> tasks) {
 bool Claimer::rest_after_error(const Error& error) {
     setup_->counters->claim_errors += 1;
     if (is_fatal(error)) {
+        setup_->log(Severity::error, "claiming was refused, the worker stops: " + error.message());
         shift_.fail(error);
         return false;
     }

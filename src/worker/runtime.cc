@@ -25,11 +25,14 @@ std::shared_ptr<Setup> make_setup(std::shared_ptr<Engine> engine, WorkerOptions 
 Runtime::Runtime(std::shared_ptr<Engine> engine, WorkerOptions options)
     : setup_(make_setup(std::move(engine), std::move(options))),
       shift_(setup_->options.clock, setup_->options.max_concurrent_tasks),
-      keeper_(std::make_shared<Keeper>(setup_,
-                                       [this](const Error& error) {
-                                           shift_.fail(error);
-                                           claimer_.abandon();
-                                       })),
+      keeper_(std::make_shared<Keeper>(
+          setup_,
+          [this](const Error& error) {
+              setup_->log(Severity::error,
+                          "registering was refused, the worker stops: " + error.message());
+              shift_.fail(error);
+              claimer_.abandon();
+          })),
       pool_([this] { shift_.free_slot(); }),
       claimer_(setup_, shift_, [this](ClaimedTask claimed, TimestampMs received_at) {
           begin(std::move(claimed), received_at);

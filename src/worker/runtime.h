@@ -40,7 +40,7 @@ class Runtime {
 
     [[nodiscard]] const WorkerOptions& options() const { return setup_->options; }
     [[nodiscard]] WorkerStats stats() const;
-    void log_error(const Error& error) const { setup_->log(Severity::error, error.message()); }
+    void log(Severity severity, const std::string& line) const { setup_->log(severity, line); }
 
   private:
     enum class Phase : std::uint8_t { setting_up, running, stopped };

@@ -37,15 +37,11 @@ expected<void> Worker::run() {
         if (told_to && runtime_->stopping()) {
             return stop();
         }
-        runtime_->log_error(started.error());
+        runtime_->log(Severity::error, "the worker did not start: " + started.error().message());
         return started;
     }
     wait();
-    auto stopped = stop();
-    if (!stopped) {
-        runtime_->log_error(stopped.error());
-    }
-    return stopped;
+    return stop();
 }
 
 expected<void> Worker::take(const Grant& grant) { return runtime_->take(grant); }

@@ -37,6 +37,11 @@ class FaultyEngine final : public Engine {
         const std::lock_guard lock(mutex_);
         loses_ = std::move(fault);
     }
+    /// Claims are not given up, whatever their callers want.
+    void keep_claims(bool kept) {
+        const std::lock_guard lock(mutex_);
+        keeps_claims_ = kept;
+    }
     /// Calls with an operation of this name wait until let_go().
     void hold(std::string name) {
         const std::lock_guard lock(mutex_);
@@ -102,6 +107,9 @@ class FaultyEngine final : public Engine {
                 }
                 plan->lost.push_back(loses_ ? loses_(requests[i]) : std::nullopt);
                 plan->places.push_back(i);
+                if (auto* claim = std::get_if<Claim>(&requests[i]); claim && keeps_claims_) {
+                    claim->abandoned = {};
+                }
                 passed.push_back(std::move(requests[i]));
             }
         }
@@ -154,6 +162,7 @@ class FaultyEngine final : public Engine {
     FaultFn refuses_;
     FaultFn loses_;
     std::string held_name_;
+    bool keeps_claims_ = false;
     std::vector<std::move_only_function<void()>> held_;
     std::map<std::string, std::size_t> counts_;
     std::map<std::string, Request> last_;

@@ -123,34 +123,54 @@ TEST_F(Claims, AClaimThatWaitedItsTimeIsRepeatedAtOnce) {
 }
 
 TEST_F(Claims, WithoutWaitingInTheEngineTheWorkerPausesLongerAndLonger) {
+    const auto watched = std::make_shared<WatchedClock>(clock);
     WorkerOptions given = options();
     given.poll_block = 0s;
+    given.clock = watched;
     Worker worker(engine, given);
     worker.on("k", [] {});
     start(worker);
     std::size_t claims = 1;
+    const auto rests = [&](DurationMs pause) {
+        return eventually([&] { return watched->asked(clock->now() + pause); });
+    };
     for (const DurationMs pause : {50, 100, 200, 400, 800, 1'000, 1'000}) {
-        ASSERT_TRUE(eventually([&] { return engine->count("claim") == claims; }));
-        clock->advance(pause - 1);
-        EXPECT_EQ(engine->count("claim"), claims);
-        // The worker may only now come to rest: then the last millisecond counts from here.
-        ASSERT_TRUE(eventually([&] {
-            clock->advance(1);
-            return engine->count("claim") > claims;
-        }));
-        claims = engine->count("claim");
+        ASSERT_TRUE(rests(pause)) << pause;
+        EXPECT_EQ(engine->count("claim"), claims++);
+        clock->advance(pause);
     }
+    ASSERT_TRUE(rests(1'000));
     const ExecutionId id = submit(Submit("k"));
-    ASSERT_TRUE(eventually([&] {
-        clock->advance(100);
-        return state(id) == PublicState::completed;
-    }));
+    clock->advance(1'000);
+    EXPECT_TRUE(wait(id).completed());
+    EXPECT_TRUE(rests(50)) << "a claim makes the pauses short again";
+}
+
+TEST_F(Claims, ErrorsMakeThePausesLongerAndASuccessMakesThemShortAgain) {
+    WorkerOptions given = options();
+    given.error_backoff = {200ms, 1'000ms};
+    Worker worker(engine, given);
+    worker.on("k", [] {});
+    fail_claims(ErrorCode::store_io);
+    start(worker);
+    // Each pause is a fifth shorter or longer than these.
+    for (const DurationMs pause : {200, 400, 800, 1'000, 1'000}) {
+        const std::uint64_t errors = worker.stats().claim_errors;
+        const TimestampMs from = clock->now();
+        ASSERT_TRUE(eventually([&] {
+            if (lines->count("claiming") == worker.stats().claim_errors) {
+                clock->advance(1);
+            }
+            return worker.stats().claim_errors > std::max<std::uint64_t>(1, errors);
+        }));
+        EXPECT_GE(clock->now(), from + pause * 4 / 5) << pause;
+    }
 }
 
 TEST_F(Claims, AnErrorThatMayPassDoesNotEndTheLoop) {
-    for (const ErrorCode code : {ErrorCode::store_io, ErrorCode::overloaded, ErrorCode::timeout,
-                                 ErrorCode::shutting_down, ErrorCode::internal,
-                                 ErrorCode::corruption, ErrorCode::rate_limit_exceeded}) {
+    for (const ErrorCode code :
+         {ErrorCode::store_io, ErrorCode::overloaded, ErrorCode::timeout, ErrorCode::shutting_down,
+          ErrorCode::internal, ErrorCode::corruption, ErrorCode::rate_limit_exceeded}) {
         fail_claims(code);
         Worker worker(engine, options());
         worker.on("k", [] {});
@@ -180,7 +200,8 @@ TEST_F(Claims, RefusedCredentialsOrSettingsEndTheWorker) {
         const auto ended = worker.run();
         ASSERT_FALSE(ended) << to_string(code);
         EXPECT_EQ(ended.error().code, code);
-        EXPECT_TRUE(lines->contain("error: " + ended.error().message()));
+        EXPECT_TRUE(lines->contain("error: claiming was refused, the worker stops: " +
+                                   ended.error().message()));
         EXPECT_EQ(registered(), 0U) << "it still signs off";
         engine->refuse({});
     }
@@ -228,6 +249,7 @@ TEST_F(Claims, WhatIsClaimedWhileTheWorkerStopsIsGivenBack) {
     bool called = false;
     worker.on("k", [&] { called = true; });
     engine->hold("claim");
+    engine->keep_claims(true);
     start(worker);
     ASSERT_TRUE(eventually([&] { return engine->holding() == 1; }));
     const ExecutionId id = submit(Submit("k"));
@@ -235,6 +257,7 @@ TEST_F(Claims, WhatIsClaimedWhileTheWorkerStopsIsGivenBack) {
     engine->let_go();
     EXPECT_TRUE(worker.stop());
     EXPECT_FALSE(called);
+    EXPECT_EQ(worker.stats().released, 1U);
     EXPECT_EQ(state(id), PublicState::waiting);
     const auto found = *client->inspect(id);
     EXPECT_EQ(found.retry_count + found.lease_reclaim_count, 0U);
@@ -313,6 +336,7 @@ TEST_F(Claims, AReclaimGrantTakesOverFromAWorkerThatDied) {
     ASSERT_EQ(issued.status, IssueReclaimGrantResult::Status::granted) << issued.detail;
     ASSERT_TRUE(worker.take(*issued.grant));
     EXPECT_EQ(wait(id).bytes(), "reclaim");
+    ASSERT_TRUE(eventually([&] { return worker.stats().running == 0; }));
     const auto used = worker.take(*issued.grant);
     ASSERT_FALSE(used);
     EXPECT_EQ(used.error().code, ErrorCode::invalid_claim_grant);
@@ -350,11 +374,12 @@ TEST_F(Claims, ATaskTooManyIsGivenBack) {
     // The one slot is taken by a grant while the claim that counted on it is on its way.
     ASSERT_TRUE(worker.take(grant("special")));
     ASSERT_TRUE(eventually([&] { return gate.waiting() == 1; }));
+    engine->keep_claims(true);
     engine->let_go();
-    EXPECT_TRUE(eventually([&] {
-        return worker.stats().released == 1 || state(usual) == PublicState::waiting;
-    }));
+    EXPECT_TRUE(eventually([&] { return worker.stats().released == 1; }));
+    engine->keep_claims(false);
     EXPECT_EQ(worker.stats().running, 1U);
+    EXPECT_EQ(state(usual), PublicState::waiting);
     gate.open();
     EXPECT_TRUE(wait(special).completed());
     EXPECT_TRUE(wait(usual).completed());

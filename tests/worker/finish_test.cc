@@ -34,7 +34,7 @@ TEST_F(Finishing, AFaultOnTheWayIsTriedAgain) {
     }));
     EXPECT_EQ(wait(id).as<int>(), 42);
     EXPECT_EQ(lines->count("complete did not get through and is tried again"), 1U);
-    EXPECT_EQ(worker.stats().completed, 1U);
+    EXPECT_TRUE(eventually([&] { return worker.stats().completed == 1; }));
 }
 
 TEST_F(Finishing, ALostAnswerIsFoundOutByRepeating) {
@@ -107,7 +107,9 @@ TEST_F(Finishing, TheLeaseIsTheLimit) {
         return worker.stats().lost == 1;
     }));
     EXPECT_GE(clock->now(), claimed_at + 30'000);
-    EXPECT_TRUE(lines->contain("did not get through before the lease ended")) << lines->all();
+    EXPECT_TRUE(eventually([&] {
+        return lines->contain("did not get through before the lease ended");
+    })) << lines->all();
     // Then it is taken over like the work of a worker that died.
     engine->refuse({});
     EXPECT_TRUE(eventually([&] {
@@ -160,7 +162,8 @@ TEST_F(Finishing, ATypedRefusalIsNotTriedAgain) {
     ASSERT_TRUE(eventually([&] { return worker.stats().lost == 1; }));
     EXPECT_EQ(engine->count("complete"), 1U);
     EXPECT_EQ(engine->count("fail"), 0U);
-    EXPECT_EQ(lines->count("complete was refused: execution_not_active"), 1U);
+    EXPECT_TRUE(eventually(
+        [&] { return lines->count("complete was refused: execution_not_active") == 1; }));
 }
 
 }  // namespace ff::worker::test

@@ -34,8 +34,7 @@ TEST_F(Options, NamesAreChecked) {
     EXPECT_EQ(refusal([](auto& o) { o.worker_instance_id = "a\nb"; }),
               "invalid_config: worker_instance_id: must not contain whitespace or control "
               "characters");
-    EXPECT_EQ(refusal([](auto& o) { o.ns = ""; }),
-              "invalid_config: namespace: must not be empty");
+    EXPECT_EQ(refusal([](auto& o) { o.ns = ""; }), "invalid_config: namespace: must not be empty");
 }
 
 TEST_F(Options, LanesAreRequiredAndChecked) {

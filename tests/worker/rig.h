@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,6 +77,35 @@ class Gate {
   private:
     std::atomic<bool> open_{false};
     std::atomic<int> inside_{0};
+};
+
+/// A clock that tells until when somebody sleeps by it.
+class WatchedClock final : public Clock {
+  public:
+    explicit WatchedClock(std::shared_ptr<Clock> inner) : inner_(std::move(inner)) {}
+    TimestampMs now() override { return inner_->now(); }
+    DurationMs sleep_hint(TimestampMs due) override {
+        {
+            const std::lock_guard lock(mutex_);
+            asked_.insert(due);
+        }
+        return inner_->sleep_hint(due);
+    }
+    std::uint64_t subscribe(std::function<void()> listener) override {
+        return inner_->subscribe(std::move(listener));
+    }
+    void unsubscribe(std::uint64_t token) override { inner_->unsubscribe(token); }
+
+    /// Has somebody gone to sleep until then?
+    [[nodiscard]] bool asked(TimestampMs due) const {
+        const std::lock_guard lock(mutex_);
+        return asked_.contains(due);
+    }
+
+  private:
+    const std::shared_ptr<Clock> inner_;
+    mutable std::mutex mutex_;
+    std::set<TimestampMs> asked_;  // guarded by mutex_
 };
 
 class WorkerTest : public ::testing::Test {

@@ -1,0 +1,134 @@
+// Every example runs and prints what it should.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "examples/command.h"
+
+namespace ff::examples::test {
+
+Output run_example(const std::string& name) {
+    return run(std::string(FF_BUILD_DIR) + "/examples/" + name);
+}
+
+#define FF_EXPECT_OUTPUT(name, lines)                                                              \
+    const Output output = run_example(name);                                                       \
+    EXPECT_EQ(output.status, 0);                                                                   \
+    EXPECT_EQ(output.text, lines)
+
+TEST(Examples, Hello) {
+    FF_EXPECT_OUTPUT("hello",
+                     "submitted: waiting\n"
+                     "claimed: attempt 0\n"
+                     "result: hello, world\n"
+                     "replayed: priority 100\n"
+                     "listed: cancelled\n");
+}
+
+TEST(Examples, HelloTellsWhatIsWrong) {
+    const Output output = run_example("hello oracle:x");
+    EXPECT_NE(output.status, 0);
+    EXPECT_TRUE(output.text.starts_with("hello: invalid_config: ")) << output.text;
+}
+
+TEST(Examples, WorkerRuntime) {
+    FF_EXPECT_OUTPUT("worker_runtime",
+                     "completed: pens for 12\n"
+                     "failed: permanent: nothing was ordered\n"
+                     "failed: extractor_payload_decode: unexpected character at line 1 column 2\n"
+                     "failed: handler_error: boom\n"
+                     "failed: handler_panic: the handler threw something that is not a "
+                     "std::exception\n");
+}
+
+TEST(Examples, RetryAndCancel) {
+    FF_EXPECT_OUTPUT("retry_and_cancel",
+                     "flaky: try 1\n"
+                     "flaky: try 2\n"
+                     "flaky: try 3\n"
+                     "flaky: worked in the end\n"
+                     "hopeless: try 1\n"
+                     "hopeless: try 2\n"
+                     "hopeless: try 3\n"
+                     "hopeless: failed after 3 tries: out of luck\n");
+}
+
+TEST(Examples, IncidentHandoff) {
+    FF_EXPECT_OUTPUT("incident_handoff",
+                     "anna took attempt 0 and died\n"
+                     "expired: the lease of anna-1\n"
+                     "bert took over attempt 1: reclaim\n"
+                     "bert died too\n"
+                     "carl may not: 1 hand-over is the most\n"
+                     "failed: max_reclaims_exceeded\n");
+}
+
+TEST(Examples, WorkerRegistry) {
+    FF_EXPECT_OUTPUT("worker_registry",
+                     "registered: anna-1 bert-1 carl-1\n"
+                     "anna-1 is good for another 60 s\n"
+                     "carl-1 is good for another 60 s\n"
+                     "after 80 s: anna-1 carl-1\n"
+                     "bert-1 is to register again\n"
+                     "without carl: anna-1\n");
+}
+
+TEST(Examples, Guide) {
+    FF_EXPECT_OUTPUT("guide",
+                     "200 hello from https://x\n"
+                     "failed: permanent: no url\n"
+                     "resumed after a pause\n");
+}
+
+std::string read_file(const std::filesystem::path& path) {
+    std::ifstream in(path);
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+TEST(Examples, EveryOneIsTestedAndListed) {
+    const std::filesystem::path source = FF_SOURCE_DIR;
+    const std::string tests = read_file(source / "tests/examples/examples_test.cc");
+    const std::string list = read_file(source / "examples/README.md");
+    for (const auto& entry : std::filesystem::directory_iterator(source / "examples")) {
+        if (entry.path().extension() == ".cc") {
+            const std::string name = entry.path().stem().string();
+            EXPECT_TRUE(tests.contains("FF_EXPECT_OUTPUT(\"" + name + "\"")) << name;
+            EXPECT_TRUE(list.contains("[" + name + "](" + name + ".cc)")) << name;
+        }
+    }
+}
+
+// The guide's code is the example's, line by line, so that it always compiles.
+TEST(Examples, TheGuideShowsCodeThatRuns) {
+    const std::filesystem::path source = FF_SOURCE_DIR;
+    std::set<std::string> compiled;
+    std::istringstream program(read_file(source / "examples/guide.cc"));
+    const auto trimmed = [](const std::string& line) {
+        const std::size_t begin = line.find_first_not_of(' ');
+        return begin == std::string::npos ? std::string() : line.substr(begin);
+    };
+    for (std::string line; std::getline(program, line);) {
+        compiled.insert(trimmed(line));
+    }
+    std::istringstream guide(read_file(source / "docs/worker.md"));
+    bool code = false;
+    int lines = 0;
+    for (std::string line; std::getline(guide, line);) {
+        if (line.starts_with("```")) {
+            code = line == "```cpp";
+        } else if (code && !trimmed(line).empty()) {
+            ++lines;
+            EXPECT_TRUE(compiled.contains(trimmed(line))) << line;
+        }
+    }
+    EXPECT_GT(lines, 20);
+}
+
+}  // namespace ff::examples::test

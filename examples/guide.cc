@@ -67,8 +67,8 @@ void run() {
 
     const auto bad = client.submit(ff::Submit("fetch", Job{""}).lane("web").retries(3)).id();
     const auto failed = client.wait(bad, std::chrono::seconds(30));
-    std::printf("%s: %s: %s\n", ff::to_string(failed.state).data(), failed.category.c_str(),
-                failed.reason.c_str());
+    std::printf("%s: %s: %s\n", std::string(ff::to_string(failed.state)).c_str(),
+                failed.category.c_str(), failed.reason.c_str());
 
     const auto later = client.submit(ff::Submit("remind").lane("web")).id();
     std::printf("%s\n", client.wait(later, std::chrono::seconds(30)).bytes().c_str());

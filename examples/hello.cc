@@ -1,4 +1,5 @@
-// Hello: an engine in this process, one execution from hand-over to result, and an operator's calls.
+// Hello: an engine in this process, one execution from hand-over to result, and an operator's
+// calls.
 //
 //   hello [address]          sqlite::memory: when absent
 #include <ff/flowfabric.hpp>
@@ -15,7 +16,8 @@ void run(const std::string& address) {
 
     // Hand work over. It is on disk when this returns.
     const auto id = client.submit(ff::Submit("greet", "world").tag("mood", "good")).id();
-    std::printf("submitted: %s\n", ff::to_string(client.inspect(id)->info.public_state).data());
+    std::printf("submitted: %s\n",
+                std::string(ff::to_string(client.inspect(id)->info.public_state)).c_str());
 
     // Do it by hand; ff::Worker does this for you (see worker_runtime).
     ff::Claim claim;
@@ -35,7 +37,7 @@ void run(const std::string& address) {
     std::printf("replayed: priority %d\n", client.inspect(id)->info.priority);
     client.cancel(id, "once was enough");
     for (const ff::ExecutionInfo& found : client.executions({.kind = "greet"})) {
-        std::printf("listed: %s\n", ff::to_string(found.public_state).data());
+        std::printf("listed: %s\n", std::string(ff::to_string(found.public_state)).c_str());
     }
 }
 

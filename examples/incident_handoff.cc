@@ -56,7 +56,7 @@ void run() {
     take_over.lease_ttl_ms = 10'000;
     const auto taken = client.claim_reclaimed(*granted.grant, take_over);
     std::printf("bert took over attempt %u: %s\n", taken.task->handle.attempt_index,
-                ff::to_string(taken.task->attempt_type).data());
+                std::string(ff::to_string(taken.task->attempt_type)).c_str());
     engine->advance(std::chrono::seconds(10));
     std::printf("bert died too\n");
 
@@ -64,7 +64,7 @@ void run() {
     std::printf("carl may %s: %u hand-over is the most\n",
                 third.status == Status::reclaim_cap_exceeded ? "not" : "", third.reclaim_count);
     const auto ended = client.wait(id, std::chrono::seconds(10));
-    std::printf("%s: %s\n", ff::to_string(ended.state).data(), ended.reason.c_str());
+    std::printf("%s: %s\n", std::string(ff::to_string(ended.state)).c_str(), ended.reason.c_str());
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ void run() {
 
     const auto hopeless = client.submit(ff::Submit("hopeless").retries(2)).id();
     const auto ended = wait_through_pauses(*engine, client, hopeless);
-    std::printf("hopeless: %s after %u tries: %s\n", ff::to_string(ended.state).data(),
+    std::printf("hopeless: %s after %u tries: %s\n",
+                std::string(ff::to_string(ended.state)).c_str(),
                 client.inspect(hopeless)->total_attempt_count, ended.reason.c_str());
     ff::value_or_throw(worker.stop());
 }

@@ -63,8 +63,8 @@ void run() {
             const auto receipt = done.as<Receipt>();
             std::printf("completed: %s for %d\n", receipt.text.c_str(), receipt.total);
         } else {
-            std::printf("%s: %s: %s\n", ff::to_string(done.state).data(), done.category.c_str(),
-                        done.reason.c_str());
+            std::printf("%s: %s: %s\n", std::string(ff::to_string(done.state)).c_str(),
+                        done.category.c_str(), done.reason.c_str());
         }
     }
     ff::value_or_throw(worker.stop());

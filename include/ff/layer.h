@@ -35,7 +35,8 @@ class Layer {
     virtual ~Layer() = default;
     /// Lets the operation proceed, or refuses it with an error that its caller gets.
     virtual expected<void> before(LayerCall& call, const Request& request) = 0;
-    /// How it ended; `error` is null when it went well. A refused one comes here too, after no time.
+    /// How it ended; `error` is null when it went well. A refused one comes here too, after no
+    /// time.
     virtual void after(const LayerCall& call, std::chrono::nanoseconds elapsed,
                        const Error* error) = 0;
 };

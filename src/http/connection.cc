@@ -26,8 +26,6 @@ constexpr std::size_t read_bytes = 4 * 1024;
 constexpr std::uint32_t head_bytes_max = 32 * 1024;
 /// What a client may send ahead of its turn before it has to wait.
 constexpr std::size_t early_bytes_max = 64 * 1024;
-/// Buffers that have grown beyond this are not kept for the next request.
-constexpr std::size_t kept_bytes_max = 64 * 1024;
 
 std::optional<std::string> field_of(const Parser& parser, beast::http::field name) {
     const auto& fields = parser.get();
@@ -38,37 +36,11 @@ std::optional<std::string> field_of(const Parser& parser, beast::http::field nam
     return std::string(it->value());
 }
 
-/// A target may be a whole address; what it says of the host is no concern of ours.
-std::string target_of(std::string_view target) {
-    for (const std::string_view scheme : {"http://", "https://"}) {
-        if (target.starts_with(scheme)) {
-            target.remove_prefix(
-                std::min(target.find_first_of("/?", scheme.size()), target.size()));
-            return target.starts_with('/') ? std::string(target) : "/" + std::string(target);
-        }
-    }
-    return std::string(target);
-}
-
-/// What of a head is against the rules although it could be read; empty when nothing is.
-std::string_view objection(const Parser& parser) {
-    const auto& message = parser.get();
-    if (message.version() >= 11 && message.count(beast::http::field::host) != 1) {
-        return "it must name its host, once";
-    }
-    const std::size_t codings = message.count(beast::http::field::transfer_encoding);
-    const std::string_view coding = message[beast::http::field::transfer_encoding];
-    if (codings > 1 || (codings == 1 && !beast::iequals(coding, "chunked"))) {
-        return "its body may be chunked, and nothing else";
-    }
-    return {};
-}
-
 RequestHead head_of(const Parser& parser) {
     const auto& message = parser.get();
     RequestHead head;
     head.method = std::string(message.method_string());
-    head.target = target_of(message.target());
+    head.target = std::string(message.target());
     head.authorization = field_of(parser, beast::http::field::authorization);
     head.content_type = field_of(parser, beast::http::field::content_type);
     head.origin = field_of(parser, beast::http::field::origin);
@@ -160,12 +132,10 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         head_ = {};
         admission_ = {};
         state_ = State::idle;
-        wait_for(Waits::idle);
         if (unread() > 0) {
             parse();
-        }
-        if (ended_reading_ && state_ != State::working && state_ != State::sending) {
-            close();  // the rest of this request will not come
+        } else {
+            wait_for(Waits::idle);
         }
         read();
     }
@@ -195,8 +165,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         if (error) {
             ended_reading_ = true;
             if (state_ == State::working || state_ == State::sending) {
-                // Who only sends no more may still want the answers to what was sent.
-                closing_ = closing_ || error != asio::error::eof;
+                closing_ = true;  // it may still want the answer
                 if (stop_) {
                     gone_ = true;
                     stop_->request_stop();
@@ -206,7 +175,10 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
             }
             return;
         }
-        forget_parsed();
+        if (parsed_ > 0 && parsed_ == input_.size()) {
+            input_.clear();
+            parsed_ = 0;
+        }
         input_.append(incoming_.data(), size);
         if (state_ != State::working && state_ != State::sending) {
             parse();
@@ -214,28 +186,8 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         read();
     }
 
-    /// Lets go of what has been read, when that costs little.
-    void forget_parsed() {
-        if (parsed_ == input_.size() || parsed_ >= kept_bytes_max) {
-            input_.erase(0, parsed_);
-            parsed_ = 0;
-        }
-    }
-
-    /// Is there something after the empty lines that may stand before a request?
-    bool begins() {
-        const auto rest = [this] { return std::string_view(input_).substr(parsed_); };
-        while (rest().starts_with("\r\n")) {
-            parsed_ += 2;
-        }
-        return !rest().empty() && rest() != "\r";
-    }
-
     void parse() {
         if (state_ == State::idle) {
-            if (!begins()) {
-                return;
-            }
             state_ = State::head;
             began_ = std::chrono::steady_clock::now();
             wait_for(Waits::head);
@@ -267,14 +219,8 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     /// Is the request to be read on?
     bool on_head() {
         head_ = head_of(*parser_);
-        keep_alive_ = parser_->get().keep_alive();
-        is_old_ = parser_->get().version() < 11;
-        if (const std::string_view why = objection(*parser_); !why.empty()) {
-            closing_ = true;
-            refuse(wire::plain_error(400, "not an HTTP request: " + std::string(why)));
-            return false;
-        }
         admission_ = service_.admit(head_);
+        keep_alive_ = parser_->get().keep_alive();
         if (admission_.refusal) {
             refuse(std::move(*admission_.refusal));
             return false;
@@ -285,7 +231,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         if (!parser_->is_done()) {
             wait_for(Waits::body);
             const auto expect = field_of(*parser_, beast::http::field::expect);
-            if (expect && beast::iequals(*expect, "100-continue") && unread() == 0 && !is_old_) {
+            if (expect && beast::iequals(*expect, "100-continue") && unread() == 0) {
                 send_continue();
             }
         }
@@ -294,14 +240,10 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
     void send_continue() {
         static constexpr std::string_view text = "HTTP/1.1 100 Continue\r\n\r\n";
-        continuing_ = true;
         asio::async_write(stream_, asio::buffer(text),
                           [self = self()](const error_code& error, std::size_t) {
-                              self->continuing_ = false;
                               if (error) {
                                   self->close();
-                              } else if (self->state_ == State::sending) {
-                                  self->write_output();
                               }
                           });
     }
@@ -369,15 +311,6 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         }
         status_ = answer.status;
         wait_for(Waits::send);
-        if (!continuing_) {  // one thing is written at a time
-            write_output();
-        }
-    }
-
-    void write_output() {
-        if (closed_) {
-            return;
-        }
         asio::async_write(
             stream_, asio::buffer(output_),
             [self = self()](const error_code& error, std::size_t) { self->on_sent(error); });
@@ -404,8 +337,6 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         }
         if (closing_) {
             output_ += "\r\nConnection: close";
-        } else if (is_old_) {
-            output_ += "\r\nConnection: keep-alive";
         }
         output_ += "\r\n\r\n";
     }
@@ -413,11 +344,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     void on_sent(const error_code& error) {
         service_.finished(head_, admission_.route, status_,
                           std::chrono::steady_clock::now() - began_);
-        if (output_.capacity() > kept_bytes_max) {
-            output_ = {};
-        }
-        const bool more_comes = lingers_ || (closing_ && unread() > 0);
-        if (!error && !closed_ && more_comes && !ended_reading_ && !service_.draining()) {
+        if (!error && !closed_ && lingers_ && !ended_reading_) {
             linger();
         } else if (error || closing_ || closed_) {
             close();
@@ -469,8 +396,6 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     std::chrono::steady_clock::time_point began_;
     State state_ = State::idle;
     bool keep_alive_ = true;
-    bool is_old_ = false;      ///< HTTP/1.0
-    bool continuing_ = false;  ///< `100 Continue` is being written
     bool reading_ = false;
     bool ended_reading_ = false;  ///< the client sends no more
     bool gone_ = false;           ///< it went while it should have waited

@@ -56,7 +56,7 @@ std::optional<wire::Answer> Gate::refuse(const RequestHead& head, Access access)
 }
 
 const std::string* Gate::allowed_origin(const RequestHead& head) const {
-    if (!head.origin || head.path() == "/metrics") {  // figures are for no page
+    if (!head.origin) {
         return nullptr;
     }
     if (options_.cors_any) {
@@ -76,25 +76,26 @@ std::optional<wire::Answer> Gate::preflight(const RequestHead& head) const {
         return std::nullopt;
     }
     wire::Answer answer{200, "", "", {}};
-    if (allowed_origin(head) != nullptr) {
+    if (const std::string* origin = allowed_origin(head)) {
         const bool any = options_.cors_any;
-        answer.headers = {{"Access-Control-Allow-Methods", any ? "*" : "GET, POST, PUT, DELETE"},
+        answer.headers = {{"Access-Control-Allow-Origin", *origin},
+                          {"Access-Control-Allow-Methods", any ? "*" : "GET, POST, PUT, DELETE"},
                           {"Access-Control-Allow-Headers",
                            any ? head.asked_headers.value_or("*")
-                               : (asks() ? "content-type, authorization" : "content-type")},
-                          {"Access-Control-Max-Age", "600"}};
+                               : (token_ ? "content-type, authorization" : "content-type")},
+                          {"Access-Control-Max-Age", "600"},
+                          {"Vary", "Origin"}};
     }
     return answer;
 }
 
 void Gate::mark(const RequestHead& head, wire::Answer& answer) const {
-    if (!options_.cors_any && !options_.cors_origins.empty()) {
-        answer.headers.emplace_back("Vary", "Origin");  // for those who keep answers
-    }
     if (const std::string* origin = allowed_origin(head)) {
         answer.headers.emplace_back("Access-Control-Allow-Origin", *origin);
         if (options_.cors_any) {
             answer.headers.emplace_back("Access-Control-Expose-Headers", "*");
+        } else {
+            answer.headers.emplace_back("Vary", "Origin");
         }
     }
 }

@@ -26,8 +26,7 @@ class Gate {
 
     /// The refusal, if the caller may not use routes of this kind.
     [[nodiscard]] std::optional<wire::Answer> refuse(const RequestHead& head, Access access) const;
-    /// The answer to a browser's question whether it may ask, without what mark() adds; nothing
-    /// when it is none.
+    /// The answer to a browser's question whether it may ask; nothing when it is none.
     [[nodiscard]] std::optional<wire::Answer> preflight(const RequestHead& head) const;
     /// Adds what lets a browser see the answer.
     void mark(const RequestHead& head, wire::Answer& answer) const;

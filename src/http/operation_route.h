@@ -31,8 +31,7 @@ std::optional<Op> read_operation(Exchange& exchange) {
 template <class Op>
 void respond_with(Respond respond, expected<typename Op::Result> result) {
     respond([result = std::move(result)](Client) {
-        return result ? wire::write_answer<Op>(*result)
-                      : wire::write_error(result.error(), Op::name);
+        return result ? wire::write_answer<Op>(*result) : wire::write_error(result.error());
     });
 }
 

@@ -1,7 +1,6 @@
 // Health, metrics, what the server is, and what operators look at.
 #include "http/operation_route.h"
 #include "http/routes.h"
-#include "http/schemas.h"
 
 namespace ff::http {
 
@@ -20,20 +19,7 @@ Route simple(wire::Method method, std::string path, Access access, std::string o
 }
 
 wire::Answer status_answer(int status, std::string_view word) {
-    wire::Answer answer{status, js::dump(json{{"status", word}}), "application/json", {}};
-    if (status == 503) {
-        answer.headers.emplace_back("Retry-After", "1");
-    }
-    return answer;
-}
-
-/// Whatever is wrong with the store: it may be well again in a moment.
-wire::Answer unwell(const Error& error) {
-    json body{{"error", error.message()},
-              {"kind", "unavailable"},
-              {"retryable", true},
-              {"code", to_string(error.code)}};
-    return {503, js::dump(body), "application/json", {{"Retry-After", "1"}}};
+    return {status, js::dump(json{{"status", word}}), "application/json", {}};
 }
 
 /// Healthy is who can read its store.
@@ -44,8 +30,13 @@ void add_health(Router& router, Service& service) {
         service.engine().async(ListLanes{std::nullopt, 1},
                                [respond = std::move(exchange.respond)](auto lanes) mutable {
                                    respond([lanes = std::move(lanes)](Client) {
-                                       return lanes ? status_answer(200, "ok")
-                                                    : unwell(lanes.error());
+                                       if (lanes) {
+                                           return status_answer(200, "ok");
+                                       }
+                                       wire::Answer answer = wire::write_error(lanes.error());
+                                       answer.status = 503;
+                                       answer.headers.emplace_back("Retry-After", "1");
+                                       return answer;
                                    });
                                });
     };
@@ -102,7 +93,6 @@ void add_echo(Router& router) {
     Route route = simple(wire::Method::post, "/v1/echo", Access::token, "echo",
                          "Answers with the body it was sent");
     route.body = Body::as_it_is;
-    route.describe = describe_echo;
     route.handler = [](Exchange exchange) {
         std::string body = std::move(exchange.raw_body);
         exchange.answer({200, std::move(body), "application/octet-stream", {}});

@@ -3,7 +3,6 @@
 
 #include "http/operation_route.h"
 #include "http/routes.h"
-#include "http/schemas.h"
 #include "wire/object.h"
 
 namespace ff::http {
@@ -101,7 +100,23 @@ void add_create_batch(Router& router, Service& service) {
     route.body = Body::json;
     route.operation = "create_executions";
     route.summary = "Create many executions in one transaction";
-    route.describe = describe_create_batch;
+    route.describe = [] {
+        return json{
+            {"requestBody",
+             json{
+                 {"required", true},
+                 {"content",
+                  json{{"application/json",
+                        json{{"schema",
+                              json{{"type", "object"},
+                                   {"required", js::Array{"executions"}},
+                                   {"properties",
+                                    json{{"executions",
+                                          json{{"type", "array"},
+                                               {"minItems", 1},
+                                               {"maxItems", std::uint64_t{wire::batch_creates_max}},
+                                               {"items", json{{"type", "object"}}}}}}}}}}}}}}}};
+    };
     route.handler = [&service](Exchange exchange) {
         const json* list = exchange.request.body.find("executions");
         const js::Array* items = list != nullptr ? list->if_array() : nullptr;
@@ -130,7 +145,6 @@ bool asks_for_filter(const wire::Routed& request) {
 /// One path, two reads: a partition's ids, or a search when there is a filter instead.
 void add_list(Router& router, Service& service) {
     Route route = route_of<ListExecutions>();
-    route.describe = describe_list;
     route.handler = [&service](Exchange exchange) {
         if (exchange.request.query_value("partition") == nullptr &&
             asks_for_filter(exchange.request)) {
@@ -232,7 +246,19 @@ void add_set_tag(Router& router, Service& service) {
     route.body = Body::json;
     route.operation = "set_execution_tag";
     route.summary = "Set one tag";
-    route.describe = describe_set_tag;
+    route.describe = [] {
+        json operation = wire::request_schema<RemoveExecutionTag>();
+        operation.set(
+            "requestBody",
+            json{{"required", true},
+                 {"content",
+                  json{{"application/json",
+                        json{{"schema", json{{"type", "object"},
+                                             {"required", js::Array{"value"}},
+                                             {"properties",
+                                              json{{"value", json{{"type", "string"}}}}}}}}}}}});
+        return operation;
+    };
     route.handler = [&service](Exchange exchange) {
         wire::RequestIn in(exchange.request);
         SetExecutionTags op;

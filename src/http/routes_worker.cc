@@ -1,7 +1,6 @@
 // Workers: taking work, the registry, lanes and leases.
 #include "http/operation_route.h"
 #include "http/routes.h"
-#include "http/schemas.h"
 #include "wire/object.h"
 
 namespace ff::http {
@@ -11,16 +10,13 @@ namespace {
 /// Gives back what was claimed for somebody who is not there any more.
 void give_back(Service& service, const ClaimResult& claimed) {
     for (const ClaimedTask& task : claimed.tasks) {
-        service.begin_errand();
-        service.engine().async(
-            Release{task.handle}, [&service, id = task.execution_id()](auto result) {
-                if (!result && info(result.error().code).kind != ErrorKind::state &&
-                    info(result.error().code).kind != ErrorKind::contention) {
-                    service.audit("undelivered",
-                                  "execution_id=" + id.to_string() + " waits for its lease to end");
-                }
-                service.end_errand();
-            });
+        service.engine().async(Release{task.handle}, [&service, task](auto result) {
+            if (!result && info(result.error().code).kind != ErrorKind::state &&
+                info(result.error().code).kind != ErrorKind::contention) {
+                service.audit("undelivered", "execution_id=" + task.execution_id().to_string() +
+                                                 " waits for its lease to end");
+            }
+        });
     }
 }
 
@@ -37,8 +33,8 @@ void poll(Service& service, Exchange exchange) {
         return;
     }
     if (service.draining()) {
-        exchange.answer(wire::write_error({ErrorCode::shutting_down, "the server is stopping", {}},
-                                          Claim::name));
+        exchange.answer(
+            wire::write_error({ErrorCode::shutting_down, "the server is stopping", {}}));
         return;
     }
     const std::size_t most = service.options().polls_max;
@@ -55,8 +51,7 @@ void poll(Service& service, Exchange exchange) {
             if (client == Client::gone && result) {
                 give_back(service, *result);
             }
-            return result ? wire::write_answer<Claim>(*result)
-                          : wire::write_error(result.error(), Claim::name);
+            return result ? wire::write_answer<Claim>(*result) : wire::write_error(result.error());
         });
     });
 }
@@ -75,15 +70,19 @@ expected<std::vector<Renew>> read_leases(const json& body) {
         return ff::fail(ErrorCode::invalid_input, "leases: expected an array");
     }
     for (std::size_t i = 0; i < items->size(); ++i) {
+        const json& item = (*items)[i];
         wire::Routed routed;
-        routed.body = (*items)[i];
-        wire::RequestIn in(routed, wire::RequestIn::Named::in_body);
+        const json* id = item.find("execution_id");
+        const json* index = item.find("attempt_index");
+        routed.path = {{"id", id != nullptr && id->if_string() != nullptr ? *id->if_string() : ""},
+                       {"idx", index != nullptr ? js::dump(*index) : ""}};
+        routed.body = item;
+        wire::RequestIn in(routed);
         Renew op;
         wire::describe_request(in, op);
         if (const auto fault = in.fault()) {
             return ff::fail(ErrorCode::invalid_input,
-                            "leases[" + std::to_string(i) + "]." +
-                                (fault->about.empty() ? fault->error : fault->about));
+                            "leases[" + std::to_string(i) + "]: " + fault->error);
         }
         out.push_back(std::move(op));
     }
@@ -122,7 +121,6 @@ std::string heartbeat_text(const HeartbeatResult& beat, const std::vector<Execut
 /// One request refreshes the registry entry and renews every lease the worker holds.
 void add_heartbeat(Router& router, Service& service) {
     Route route = route_of<HeartbeatWorker>();
-    route.describe = describe_heartbeat;
     route.size = wire::BodyClass::large;
     route.handler = [&service](Exchange exchange) {
         auto beat = read_operation<HeartbeatWorker>(exchange);

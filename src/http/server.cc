@@ -142,20 +142,16 @@ class AsioServer final : public Server {
 
     // Loop 0 only.
     void accept() {
-        if (!acceptor_->is_open() || accepting_) {
+        if (!acceptor_->is_open()) {
             return;
         }
-        // Said before it is looked at: a connection that ends in between lets the next one in.
-        full_ = true;
         if (connections_ >= options_.connections_max) {
+            full_ = true;  // whoever ends next lets the next one in
             return;
         }
-        full_ = false;
-        accepting_ = true;
         Loop& loop = *loops_[next_loop_++ % loops_.size()];
         acceptor_->async_accept(
             loop.context(), [this, &loop](const error_code& error, tcp::socket socket) {
-                accepting_ = false;
                 if (error == asio::error::operation_aborted) {
                     return;
                 }
@@ -216,7 +212,6 @@ class AsioServer final : public Server {
     std::optional<tcp::acceptor> acceptor_;
     std::optional<asio::steady_timer> pause_;
     std::size_t next_loop_ = 0;
-    bool accepting_ = false;  // loop 0 only
     std::uint16_t port_ = 0;
     std::atomic<std::size_t> connections_{0};
     std::atomic<bool> full_{false};

@@ -45,26 +45,6 @@ std::optional<wire::RequestFault> read_body(const RequestHead& head, const std::
     return std::nullopt;
 }
 
-/// Answers, logs and stores say names again: they are text.
-std::optional<wire::RequestFault> unspeakable(
-    const std::vector<std::pair<std::string_view, std::string>>& path,
-    const std::vector<wire::QueryPair>& query) {
-    for (const auto& [name, value] : path) {
-        if (!is_valid_utf8(value)) {
-            return wire::RequestFault{400, "invalid path: " + std::string(name) + ": not UTF-8"};
-        }
-    }
-    for (const auto& [name, value] : query) {
-        if (!is_valid_utf8(name) || !is_valid_utf8(value)) {
-            return wire::RequestFault{400, "invalid query: not UTF-8"};
-        }
-        if (value.contains('\0')) {
-            return wire::RequestFault{400, "invalid query: " + name + ": a NUL character"};
-        }
-    }
-    return std::nullopt;
-}
-
 }  // namespace
 
 Service::Service(std::shared_ptr<Engine> engine, ServiceOptions options)
@@ -72,21 +52,7 @@ Service::Service(std::shared_ptr<Engine> engine, ServiceOptions options)
     add_routes(router_, *this);
 }
 
-Service::~Service() {
-    std::unique_lock lock(errands_mutex_);
-    errands_done_.wait(lock, [this] { return errands_ == 0; });
-}
-
-void Service::begin_errand() {
-    const std::lock_guard lock(errands_mutex_);
-    ++errands_;
-}
-
-void Service::end_errand() {
-    const std::lock_guard lock(errands_mutex_);
-    --errands_;
-    errands_done_.notify_all();  // under the lock: afterwards the service may be gone
-}
+Service::~Service() = default;
 
 wire::Answer Service::too_large(const Route& route) {
     js::Object body{{"error", "payload_too_large"},
@@ -134,10 +100,6 @@ void Service::hand_on(Admission admission, const RequestHead& head, std::string 
     auto query = wire::query_of(head.query());
     if (!query) {
         exchange.answer(wire::write_fault({400, "invalid query: broken percent-encoding"}));
-        return;
-    }
-    if (const auto fault = unspeakable(exchange.request.path, *query)) {
-        exchange.answer(wire::write_fault(*fault));
         return;
     }
     exchange.request.query = std::move(*query);

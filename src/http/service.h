@@ -6,9 +6,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -46,7 +44,6 @@ struct Admission {
 class Service {
   public:
     Service(std::shared_ptr<Engine> engine, ServiceOptions options);
-    /// Waits for errands.
     ~Service();
 
     [[nodiscard]] Admission admit(const RequestHead& head) const {
@@ -78,9 +75,6 @@ class Service {
     [[nodiscard]] const ServiceOptions& options() const { return options_; }
     [[nodiscard]] const Router& router() const { return router_; }
     [[nodiscard]] std::atomic<std::size_t>& polls() { return polls_; }
-    /// Around a call of the engine that no request waits for, so that the service outlives it.
-    void begin_errand();
-    void end_errand();
     void audit(std::string_view what, std::string_view about) const {
         if (options_.audit) {
             options_.audit(what, about);
@@ -99,9 +93,6 @@ class Service {
     std::atomic<bool> draining_{false};
     std::atomic<std::size_t> polls_{0};
     mutable std::atomic<std::uint64_t> taken_{0};
-    std::mutex errands_mutex_;
-    std::condition_variable errands_done_;
-    std::size_t errands_ = 0;  // guarded by errands_mutex_
 };
 
 }  // namespace ff::http

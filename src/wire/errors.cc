@@ -150,8 +150,8 @@ Words words_of(const Error& error) {
 }
 
 /// Has a caller any use for the advice? The table of the chapter says for which kinds.
-bool tells_retry(const ErrorInfo& about) {
-    return about.http_status != 404 && about.kind != ErrorKind::validation;
+bool tells_retry(ErrorKind kind) {
+    return kind != ErrorKind::not_found && kind != ErrorKind::validation;
 }
 
 }  // namespace
@@ -178,19 +178,16 @@ std::optional<ErrorCode> parse_error_code(std::string_view word) {
     return static_cast<ErrorCode>(it - error_names.begin());
 }
 
-Answer write_error(const Error& error, std::string_view operation) {
+Answer write_error(const Error& error) {
     const ErrorInfo& about = info(error.code);
-    Words words = words_of(error);
-    if (error.code == ErrorCode::shutting_down && !operation.empty()) {
-        words.error = with_detail("backend op unavailable", operation);
-    }
+    const Words words = words_of(error);
     std::string out;
     ObjectOut object(out);
     object.field("error", words.error);
     if (!words.kind.empty()) {
         object.field("kind", words.kind);
     }
-    if (tells_retry(about)) {
+    if (tells_retry(about.kind)) {
         object.field("retryable", about.retryable);
     }
     object.field("code", to_string(error.code));
@@ -217,14 +214,7 @@ Answer write_fault(const RequestFault& fault) {
     std::string out;
     ObjectOut object(out);
     object.field("error", fault.error);
-    object.field("code", to_string(fault.code));
-    if (!fault.member.empty()) {
-        object.key("detail");
-        ObjectOut detail(out);
-        detail.field("member", fault.member);
-        detail.field("message", fault.about);
-        detail.close();
-    }
+    object.field("code", std::string_view("invalid_input"));
     object.close();
     return {fault.status, std::move(out), "application/json", {}};
 }

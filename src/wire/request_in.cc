@@ -81,8 +81,7 @@ std::optional<RequestFault> RequestIn::fault() const {
         return RequestFault{400, "invalid query: " + query_fault_};
     }
     if (!body_fault_.empty()) {
-        return RequestFault{422, "invalid JSON: Unprocessable Entity: " + body_fault_,
-                            ErrorCode::invalid_input, bad_member_, body_fault_};
+        return RequestFault{422, "invalid JSON: Unprocessable Entity: " + body_fault_};
     }
     if (!id_fault_.empty()) {
         return RequestFault{400, "invalid execution_id: " + id_fault_};
@@ -91,7 +90,7 @@ std::optional<RequestFault> RequestIn::fault() const {
         return RequestFault{400, mismatch_};
     }
     if (corrupt_handle_) {
-        return RequestFault{400, *corrupt_handle_, ErrorCode::corruption};
+        return RequestFault{400, *corrupt_handle_};
     }
     return std::nullopt;
 }
@@ -102,16 +101,15 @@ const json* RequestIn::member_of(std::string_view name) const {
 
 const json* RequestIn::wanted(std::string_view name) {
     const json* member = member_of(name);
-    if (member == nullptr) {
-        keep(name, ": missing");
+    if (member == nullptr && body_fault_.empty()) {
+        body_fault_ = std::string(name) + ": missing";
     }
     return member;
 }
 
 void RequestIn::keep(std::string_view name, Fault fault) {
     if (!fault.empty() && body_fault_.empty()) {
-        bad_member_ = name;
-        body_fault_ = bad_member_ + std::move(fault);
+        body_fault_ = std::string(name) + std::move(fault);
     }
 }
 
@@ -125,10 +123,6 @@ void RequestIn::keep_query(std::string_view name, Fault fault) {
 }
 
 void RequestIn::id(ExecutionId& id) {
-    if (named_ == Named::in_body) {
-        required("execution_id", id);
-        return;
-    }
     const auto parsed = ExecutionId::parse(routed_.parameter("id"));
     if (!parsed) {
         id_fault_ = parsed.error().detail;
@@ -147,29 +141,16 @@ void RequestIn::id(ExecutionId& id) {
     keep("execution_id", std::move(fault));
 }
 
-/// A number, or `current`: then there is none.
-void RequestIn::read_index(std::optional<std::uint32_t>& index) {
-    constexpr std::string_view current = "current";
-    if (named_ == Named::in_body) {
-        const json* member = wanted("attempt_index");
-        const std::string* word = member != nullptr ? member->if_string() : nullptr;
-        if (member != nullptr && (word == nullptr || *word != current)) {
-            keep("attempt_index", read(*member, index.emplace()));
-        }
-        return;
-    }
-    const std::string_view text = routed_.parameter("idx");
-    if (text == current) {
-        return;
-    }
-    if (const Fault fault = parse_text(text, index.emplace()); !fault.empty()) {
-        path_fault_ = "attempt index" + fault;
-    }
-}
-
 void RequestIn::lease(LeaseRef& lease) {
+    const std::string_view index = routed_.parameter("idx");
+    if (index != "current") {
+        std::uint32_t number = 0;
+        if (const Fault fault = parse_text(index, number); !fault.empty()) {
+            path_fault_ = "attempt index" + fault;
+        }
+        lease.attempt_index = number;
+    }
     id(lease.execution_id);
-    read_index(lease.attempt_index);
     if (const json* handle = member_of("handle"); handle != nullptr && !handle->is_null()) {
         read_handle(*handle, lease);
     } else if (const json* fence = member_of("fence"); fence != nullptr && !fence->is_null()) {
@@ -261,7 +242,6 @@ void RequestIn::lane(std::string_view name, std::string& value) {
     required(name, value);
     if (body_fault_.empty()) {
         if (const auto ok = check_lane(name, value); !ok) {
-            bad_member_ = name;
             body_fault_ = ok.error().detail;
         }
     }
@@ -271,7 +251,6 @@ void RequestIn::lanes(std::string_view name, std::vector<std::string>& values) {
     required(name, values);
     for (std::size_t i = 0; i < values.size() && body_fault_.empty(); ++i) {
         if (const auto ok = check_lane(name, values[i]); !ok) {
-            bad_member_ = name;
             body_fault_ = ok.error().detail;
         }
     }

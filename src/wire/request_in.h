@@ -30,9 +30,6 @@ struct Routed {
 struct RequestFault {
     int status = 400;
     std::string error;  ///< the whole text for the caller
-    ErrorCode code = ErrorCode::invalid_input;
-    std::string member;  ///< of the body, when one of them is at fault
-    std::string about;   ///< what is wrong with it
 };
 
 // Values of a query; an empty fault is success.
@@ -56,12 +53,7 @@ Fault parse_text(std::string_view text, T& out) {
 /// The visitor. The order in which faults are told is that of spec 07 section 1.2.
 class RequestIn {
   public:
-    /// Where the execution and the attempt are named: in the path, or, of one item among many, beside
-    /// everything else.
-    enum class Named : std::uint8_t { in_path, in_body };
-
-    explicit RequestIn(const Routed& routed, Named named = Named::in_path)
-        : routed_(routed), named_(named) {}
+    explicit RequestIn(const Routed& routed) : routed_(routed) {}
 
     /// The fault, if there was one.
     [[nodiscard]] std::optional<RequestFault> fault() const;
@@ -149,18 +141,6 @@ class RequestIn {
     void ranged(std::string_view name, T& value, Low low, High high) {
         ranged(name, value, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high));
     }
-    template <class T, class Low, class High>
-    void required_ranged(std::string_view name, T& value, Low low, High high) {
-        if (wanted(name) != nullptr) {
-            ranged(name, value, low, high);
-        }
-    }
-    template <class T, class Low, class High>
-    void optional_ranged(std::string_view name, std::optional<T>& value, Low low, High high) {
-        if (const json* member = member_of(name); member != nullptr && !member->is_null()) {
-            ranged(name, value.emplace(), low, high);
-        }
-    }
     void lane(std::string_view name, std::string& value);
     void lanes(std::string_view name, std::vector<std::string>& values);
     void bytes(std::string_view name, std::string& value);
@@ -177,16 +157,13 @@ class RequestIn {
     const json* wanted(std::string_view name);
     void keep(std::string_view name, Fault fault);
     void keep_query(std::string_view name, Fault fault);
-    void read_index(std::optional<std::uint32_t>& index);
     void read_fence(const json& fence, LeaseRef& lease);
     void read_handle(const json& handle, LeaseRef& lease);
 
     const Routed& routed_;
-    const Named named_;
     Fault path_fault_;
     Fault query_fault_;
     Fault body_fault_;
-    std::string bad_member_;  ///< the one that body_fault_ is about
     Fault id_fault_;
     Fault mismatch_;
     std::optional<std::string> bad_cursor_;

@@ -70,15 +70,6 @@ class RequestOut {
     void ranged(std::string_view name, const T& value, Low /*low*/, High /*high*/) {
         body_.field(name, value);
     }
-    template <class T, class Low, class High>
-    void required_ranged(std::string_view name, const T& value, Low /*low*/, High /*high*/) {
-        body_.field(name, value);
-    }
-    template <class T, class Low, class High>
-    void optional_ranged(std::string_view name, const std::optional<T>& value, Low /*low*/,
-                         High /*high*/) {
-        body_.field_if(name, value);
-    }
     void lane(std::string_view name, const std::string& value) { body_.field(name, value); }
     void lanes(std::string_view name, const std::vector<std::string>& values) {
         body_.field(name, values);

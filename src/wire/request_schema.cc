@@ -106,26 +106,20 @@ void RequestSchema::source(Source /*source*/) {
     member("source", words("lease_holder, operator_override"), false);
 }
 
-json RequestSchema::take_body() {
-    json schema{{"type", "object"}, {"properties", std::move(members_)}};
-    if (!required_.empty()) {
-        schema.set("required", std::move(required_));
-    }
-    return schema;
-}
-
 json RequestSchema::take() {
     json operation{{"parameters", std::move(parameters_)}};
     if (at_.method == Method::post || at_.method == Method::put) {
+        json schema{{"type", "object"}, {"properties", std::move(members_)}};
         const bool needed = !required_.empty();
-        operation.set("requestBody", json_body(take_body(), needed));
+        if (needed) {
+            schema.set("required", std::move(required_));
+        }
+        operation.set(
+            "requestBody",
+            json{{"required", needed},
+                 {"content", json{{"application/json", json{{"schema", std::move(schema)}}}}}});
     }
     return operation;
-}
-
-json json_body(json schema, bool required) {
-    return json{{"required", required},
-                {"content", json{{"application/json", json{{"schema", std::move(schema)}}}}}};
 }
 
 }  // namespace ff::wire

@@ -18,8 +18,6 @@ class RequestSchema {
 
     /// `parameters` and `requestBody`.
     json take();
-    /// The body alone: an object with its members.
-    json take_body();
 
     void id(const ExecutionId& /*id*/) {
         parameter("path", "id", text("An execution id, `{fp:N}:<uuid>`"), true);
@@ -67,18 +65,6 @@ class RequestSchema {
         json schema = integer(static_cast<std::int64_t>(low), static_cast<std::int64_t>(high));
         schema.set("default", static_cast<std::int64_t>(value));
         member(name, std::move(schema), false);
-    }
-    template <class T, class Low, class High>
-    void required_ranged(std::string_view name, const T& /*value*/, Low low, High high) {
-        member(name, integer(static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)),
-               true);
-    }
-    template <class T, class Low, class High>
-    void optional_ranged(std::string_view name, const std::optional<T>& /*value*/, Low low,
-                         High high) {
-        member(name,
-               nullable(integer(static_cast<std::int64_t>(low), static_cast<std::int64_t>(high))),
-               false);
     }
     void lane(std::string_view name, const std::string& /*value*/) {
         member(name, lane_schema(), true);
@@ -151,16 +137,5 @@ json request_schema() {
     describe_request(schema, op);
     return schema.take();
 }
-
-template <class Op>
-json body_schema() {
-    RequestSchema schema(binding<Op>);
-    Op op;
-    describe_request(schema, op);
-    return schema.take_body();
-}
-
-/// A `requestBody` of JSON.
-json json_body(json schema, bool required = true);
 
 }  // namespace ff::wire

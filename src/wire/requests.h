@@ -26,8 +26,6 @@ struct Binding {
 inline constexpr DurationMs lease_ttl_ms_min = 1'000;
 inline constexpr DurationMs lease_ttl_ms_max = 3'600'000;
 inline constexpr DurationMs block_ms_max = 30'000;
-inline constexpr DurationMs liveness_ttl_ms_min = 1'000;
-inline constexpr DurationMs liveness_ttl_ms_max = 3'600'000;
 inline constexpr std::uint32_t poll_tasks_max = 64;
 inline constexpr std::size_t progress_message_bytes_max = 4'096;
 inline constexpr std::size_t batch_creates_max = 1'000;
@@ -285,7 +283,7 @@ void describe_request(V& v, Renew& op) {
 template <class V>
 void describe_request(V& v, Progress& op) {
     v.lease(op.lease);
-    v.optional_ranged("percent", op.percent, 0, 100);
+    v.optional("percent", op.percent);
     v.optional_text("message", op.message, progress_message_bytes_max);
 }
 
@@ -361,8 +359,7 @@ void describe_request(V& v, RegisterWorker& op) {
     v.required("namespace", op.ns);
     v.lanes("lanes", op.lanes);
     v.defaulted("capabilities", op.capabilities);
-    v.required_ranged("liveness_ttl_ms", op.liveness_ttl_ms, liveness_ttl_ms_min,
-                      liveness_ttl_ms_max);
+    v.required("liveness_ttl_ms", op.liveness_ttl_ms);
 }
 
 template <class V>

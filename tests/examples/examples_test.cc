@@ -40,7 +40,7 @@ TEST(Examples, WorkerRuntime) {
     FF_EXPECT_OUTPUT("worker_runtime",
                      "completed: pens for 12\n"
                      "failed: permanent: nothing was ordered\n"
-                     "failed: extractor_payload_decode: unexpected character at line 1 column 2\n"
+                     "failed: extractor_payload_decode: unknown word at line 1 column 1\n"
                      "failed: handler_error: boom\n"
                      "failed: handler_panic: the handler threw something that is not a "
                      "std::exception\n");

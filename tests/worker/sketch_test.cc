@@ -36,7 +36,8 @@ TEST(Sketch, CompilesAndRuns) {
     const ff::support::TempDir folder;
     // clang-format off
   auto engine = ff::Engine::connect("sqlite:" + folder.file("app.db"))
-              | ff::layer::tracing(ff::Severity::debug) | ff::layer::circuit_breaker({.threshold = 5});
+              | ff::layer::tracing(ff::Severity::debug)
+              | ff::layer::circuit_breaker({.threshold = 5});
 
   ff::Client client(engine, {.ns = "acme"});
   auto id = client.submit(ff::Submit("fetch", Job{"https://x"}).lane("web").tag("tenant", "acme")

@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -44,6 +45,20 @@ void add_handlers(ff::Worker& worker) {
         }
         return task.complete("resumed after a pause");
     });
+
+    worker.on("crawl", [](ff::Task& task) -> ff::Result {
+        if (!task.resumed()) {
+            const std::vector<Job> jobs{{"https://a"}, {"https://b"}};
+            task.map("page", jobs,
+                     [](const Job& job) { return ff::Submit("fetch", job).lane("web"); });
+            return task.wait_children();
+        }
+        return task.complete(task.inputs().all_as<Page>().size());
+    });
+    worker.on("report", [](ff::Task& task) {
+        const ff::Inputs inputs = task.inputs();
+        return "pages: " + inputs.as<std::string>("pages");
+    });
 }
 
 void run() {
@@ -72,6 +87,13 @@ void run() {
 
     const auto later = client.submit(ff::Submit("remind").lane("web")).id();
     std::printf("%s\n", client.wait(later, std::chrono::seconds(30)).bytes().c_str());
+
+    ff::FlowBuilder flow("report");
+    flow.node("crawl", ff::Submit("crawl").lane("web"));
+    flow.node("report", ff::Submit("report").lane("web")).input("pages", "crawl");
+    const auto made = client.submit(flow);
+    client.wait_flow(made.id(), std::chrono::seconds(30));
+    std::printf("%s\n", client.result(made.node("report"))->c_str());
 
     ff::value_or_throw(worker.stop());
 }

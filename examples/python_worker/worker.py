@@ -39,6 +39,7 @@ class Slot(threading.Thread):
         self.options, self.stopping = options, threading.Event()
         self.instance = f"{socket.gethostname()}-{os.getpid()}-{number}"
         self.task = self.parked = None
+        self.register_at = 0
 
     def call(self, path, body, on_sent=lambda sock: None):
         url = urlsplit(self.options.url)
@@ -57,7 +58,16 @@ class Slot(threading.Thread):
             raise Refused(answer.status, said.get("code"), said.get("error"))
         return said
 
+    def register(self):
+        """Makes the worker known, for `ff workers` and `ff why`; again every third of a minute."""
+        body = {"worker_instance_id": self.instance, "namespace": "default",
+                "lanes": self.options.lane, "liveness_ttl_ms": 60_000}
+        self.call("/v1/workers/python/register", body)
+        self.register_at = time.monotonic() + 20
+
     def poll(self):
+        if time.monotonic() >= self.register_at:
+            self.register()
         body = {"worker_instance_id": self.instance, "lanes": self.options.lane,
                 "kinds": list(HANDLERS), "lease_ttl_ms": self.options.lease_ms, "block_ms": 20_000}
         found = self.call("/v1/workers/python/poll", body, on_sent=self.park)
@@ -117,9 +127,16 @@ class Slot(threading.Thread):
                 elif self.task:
                     self.work(self.task)
             except (OSError, HTTPException) as fault:
-                print(f"{self.task.id if self.task else 'poll'}: {fault}", flush=True)
+                if self.task or not self.stopping.is_set():  # a poll that was left ends like this
+                    print(f"{self.task.id if self.task else 'poll'}: {fault}", flush=True)
                 self.stopping.wait(1)
             self.task = None
+        try:
+            body = {"worker_instance_id": self.instance, "namespace": "default",
+                    "reason": "stopped"}
+            self.call("/v1/workers/python/dead", body)
+        except (OSError, HTTPException):
+            pass  # then the registry forgets it by itself
 
 
 def main():

@@ -44,6 +44,11 @@ struct EngineOptions {
     /// How often a periodic pass runs, by its name; 0 turns it off, others are at least 100 ms.
     std::map<std::string, DurationMs> scanner_periods_ms;
     std::vector<std::string> lanes;              ///< registered at open
+    /// The secret that signs waitpoint tokens, in hex: installed as `k1` in a store that has none.
+    /// Empty: one is made when the first token is.
+    std::string waitpoint_secret;
+    bool make_waitpoint_key = true;  ///< false: without a secret there are no tokens
+    std::string keystore_key;        ///< 64 hex digits: secrets rest encrypted with it
     bool background = true;                      ///< timers and sweeps run in this process
     std::shared_ptr<Clock> clock;                ///< the system clock when absent
     std::shared_ptr<IdSource> ids;               ///< the system's when absent (tests seed it)

@@ -66,6 +66,11 @@ enum class ErrorClass : std::uint8_t {
     X(retention_limit_exceeded, validation, terminal, 400, false)                                  \
     X(invalid_lease_for_suspend, validation, terminal, 400, false)                                 \
     X(invalid_dependency, validation, terminal, 400, false)                                        \
+    X(invalid_dependency_kind, validation, terminal, 400, false)                                   \
+    X(invalid_cancellation_policy, validation, terminal, 400, false)                               \
+    X(edge_group_policy_already_fixed, validation, terminal, 400, false)                           \
+    X(edge_endpoint_mismatch, validation, terminal, 400, false)                                    \
+    X(namespace_mismatch, validation, terminal, 400, false)                                        \
     X(invalid_waitpoint_for_execution, validation, terminal, 400, false)                           \
     X(invalid_blocking_reason, validation, terminal, 400, false)                                   \
     X(invalid_offset, validation, retryable, 400, true)                                            \
@@ -101,6 +106,10 @@ enum class ErrorClass : std::uint8_t {
     X(cycle_detected, conflict, terminal, 409, false)                                              \
     X(self_referencing_edge, conflict, terminal, 409, false)                                       \
     X(execution_already_in_flow, conflict, terminal, 409, false)                                   \
+    X(flow_already_exists, conflict, terminal, 409, false)                                         \
+    X(graph_too_large, conflict, terminal, 409, false)                                             \
+    X(flow_limit_exceeded, conflict, terminal, 409, false)                                         \
+    X(downstream_already_terminal, conflict, terminal, 409, false)                                 \
     X(waitpoint_already_exists, conflict, informational, 409, false)                               \
     X(budget_attach_conflict, conflict, terminal, 409, false)                                      \
     X(quota_attach_conflict, conflict, terminal, 409, false)                                       \
@@ -122,6 +131,7 @@ enum class ErrorClass : std::uint8_t {
     X(waitpoint_closed, state, informational, 409, false)                                          \
     X(waitpoint_not_pending, state, informational, 409, false)                                     \
     X(pending_waitpoint_expired, state, informational, 409, false)                                 \
+    X(waitpoint_active, state, informational, 409, false)                                          \
     X(grant_already_exists, state, informational, 409, false)                                      \
     X(deps_not_satisfied, state, informational, 409, false)                                        \
     X(not_blocked_by_deps, state, informational, 409, false)                                       \
@@ -132,6 +142,8 @@ enum class ErrorClass : std::uint8_t {
     X(budget_exceeded, state, cooperative, 409, false)                                             \
     X(budget_soft_exceeded, state, informational, 409, false)                                      \
     X(overloaded, unavailable, retryable, 503, true)                                               \
+    X(hmac_secret_not_initialized, unavailable, terminal, 503, false)                              \
+    X(invalid_secret, unavailable, terminal, 503, false)                                           \
     X(shutting_down, unavailable, retryable, 503, false)                                           \
     X(too_many_waiters, resource_exhausted, retryable, 429, true)                                  \
     X(resource_exhausted, resource_exhausted, retryable, 429, true)                                \
@@ -148,6 +160,7 @@ enum class ErrorClass : std::uint8_t {
     X(schema_too_new, config, terminal, 500, false)                                                \
     X(partition_mismatch, config, terminal, 500, false)                                            \
     X(invalid_config, config, terminal, 500, false)                                                \
+    X(invariant_violation, bug, bug, 500, false)                                                   \
     X(internal, bug, bug, 500, false)
 
 enum class ErrorCode : std::uint8_t {

@@ -57,11 +57,13 @@ struct UuidId {
 using AttemptId = UuidId<struct AttemptIdTag>;
 using LeaseId = UuidId<struct LeaseIdTag>;
 using FlowId = UuidId<struct FlowIdTag>;
+using EdgeId = UuidId<struct EdgeIdTag>;
 using GrantId = UuidId<struct GrantIdTag>;
 using BudgetId = UuidId<struct BudgetIdTag>;
 using QuotaPolicyId = UuidId<struct QuotaPolicyIdTag>;
 using SuspensionId = UuidId<struct SuspensionIdTag>;
 using WaitpointId = UuidId<struct WaitpointIdTag>;
+using SignalId = UuidId<struct SignalIdTag>;
 
 /// How many partitions each family has; fixed when a store is created.
 struct PartitionCounts {

@@ -18,10 +18,13 @@
 #include <string_view>
 #include <typeindex>
 #include <utility>
+#include <vector>
 
 #include <ff/codec.h>
 #include <ff/contracts.h>
 #include <ff/exception.h>
+#include <ff/flow_builder.h>
+#include <ff/inputs.h>
 #include <ff/logging.h>
 #include <ff/submit.h>
 
@@ -66,12 +69,16 @@ class Result {
         failed,
         cancelled,
         delayed,
-        waiting_children
+        waiting_children,
+        suspended,
+        released
     };
 
     [[nodiscard]] Kind kind() const { return kind_; }
     /// When it runs again: set for `retry_scheduled` and `delayed`.
     [[nodiscard]] std::optional<TimestampMs> delay_until() const { return delay_until_; }
+    /// Where signals may be sent to, and with which tokens: set for `suspended`.
+    [[nodiscard]] const std::optional<SuspensionDetails>& suspension() const { return suspension_; }
 
   private:
     friend class worker::HeldTask;
@@ -80,6 +87,25 @@ class Result {
 
     Kind kind_;
     std::optional<TimestampMs> delay_until_;
+    std::optional<SuspensionDetails> suspension_;
+};
+
+/// How a task suspends itself. What is not said is the policy's or the engine's to say.
+struct SuspendOptions {
+    std::optional<std::chrono::milliseconds> timeout;  ///< from now
+    TimeoutBehavior on_timeout = TimeoutBehavior::fail;
+    SuspensionReason reason = SuspensionReason::waiting_for_signal;
+    std::optional<std::chrono::milliseconds> resume_delay;
+    std::optional<std::string> continuation;  ///< for whoever resumes; opaque
+    /// Empty: a new one for every key that the condition names.
+    std::vector<WaitpointBinding> waitpoints;
+};
+
+/// What became of a try to suspend.
+struct SuspendOutcome {
+    std::optional<Result> result;  ///< suspended; absent: early signals suffice, the lease stays
+    SuspensionDetails details;
+    [[nodiscard]] bool suspended() const { return result.has_value(); }
 };
 
 /// Thrown by a handler to fail with a category of its choice; retry policies look at the category.
@@ -195,6 +221,89 @@ class Task {
     }
     expected<void> try_progress(std::int32_t percent, const std::string& message = {});
 
+    // -------------------------------------------------------------------------------- flow
+    // A task in a flow may add to its graph while it runs. Handlers that do so begin with
+    //
+    //   if (!task.resumed()) {
+    //       task.map("resize", pages, [](const Page& page) { return ff::Submit("resize", page); });
+    //       return task.wait_children();
+    //   }
+    //   const auto sizes = task.inputs().all_as<Size>();
+
+    /// What its upstreams, spawned children among them, have handed to it.
+    [[nodiscard]] Inputs inputs() const { return value_or_throw(try_inputs()); }
+    [[nodiscard]] expected<Inputs> try_inputs() const;
+
+    /// Adds nodes and edges to this task's flow, all or nothing. Ids follow from this execution
+    /// and the names of the nodes: a later attempt that spawns the same again finds it there.
+    SpawnResult spawn(const FlowBuilder& graph) { return value_or_throw(try_spawn(graph)); }
+    expected<SpawnResult> try_spawn(const FlowBuilder& graph) {
+        ManualClock now(store_now());
+        FF_TRY(SpawnChildren op, graph.children(now, ns()));
+        return try_spawn(std::move(op));
+    }
+    /// The lease, namespaces and ids need not be filled in.
+    expected<SpawnResult> try_spawn(SpawnChildren op);
+
+    /// One child for each item, named `name[0]`, `name[1]`, …, and an edge from each to this task.
+    /// `make(item)` gives its Submit. The ids are in the order of the items.
+    template <class Items, class Make>
+    std::vector<ExecutionId> map(const std::string& name, const Items& items, Make make) {
+        return value_or_throw(try_map(name, items, std::move(make)));
+    }
+    template <class Items, class Make>
+    expected<std::vector<ExecutionId>> try_map(const std::string& name, const Items& items,
+                                               Make make) {
+        FlowBuilder graph;
+        std::vector<std::string> names;
+        for (const auto& item : items) {
+            names.push_back(name + "[" + std::to_string(names.size()) + "]");
+            graph.node(names.back(), make(item)).joins();
+        }
+        std::vector<ExecutionId> ids;
+        if (names.empty()) {
+            return ids;
+        }
+        FF_TRY(const SpawnResult made, try_spawn(graph));
+        for (const std::string& child : names) {
+            ids.push_back(made.nodes.at(child));
+        }
+        return ids;
+    }
+
+    // ---------------------------------------------------------------------------- suspending
+    // A handler that waits for somebody or something outside begins with
+    //
+    //   if (!task.resumed()) {
+    //       const auto ask = task.create_waitpoint("review", 24h);   // its token can go out now
+    //       send_to_reviewer(ask.waitpoint_token);
+    //       const auto outcome = task.try_suspend_on(ask, ff::any_signal("approved"), {});
+    //       if (outcome->suspended()) { return *outcome->result; }   // else: the answer was faster
+    //   }
+    //   for (const auto& signal : task.resume_signals()) { ... }
+
+    /// A place for signals, made ahead of the suspension. Nobody needs it: it closes by itself.
+    WaitpointTicket create_waitpoint(const std::string& key, std::chrono::milliseconds ttl) {
+        return value_or_throw(try_create_waitpoint(key, ttl));
+    }
+    expected<WaitpointTicket> try_create_waitpoint(const std::string& key,
+                                                   std::chrono::milliseconds ttl);
+    /// Gives the work back until signals satisfy the condition; the same attempt goes on then, from
+    /// the start of its handler, with resumed() true. `already_satisfied` when they did before.
+    Result suspend(ResumeCondition condition, SuspendOptions options = {}) {
+        return value_or_throw(strictly(try_suspend(std::move(condition), std::move(options))));
+    }
+    /// The same; signals that came early leave the task as it is.
+    expected<SuspendOutcome> try_suspend(ResumeCondition condition, SuspendOptions options = {});
+    /// On a waitpoint that was made ahead.
+    expected<SuspendOutcome> try_suspend_on(const WaitpointTicket& pending,
+                                            ResumeCondition condition, SuspendOptions options = {});
+    /// The signals that ended the latest suspension of this attempt; none when signals did not.
+    [[nodiscard]] std::vector<SignalInfo> resume_signals() const {
+        return value_or_throw(try_resume_signals());
+    }
+    [[nodiscard]] expected<std::vector<SignalInfo>> try_resume_signals() const;
+
     // --------------------------------------------------------------------------- finishing
     // One of these may succeed. When the engine cannot be reached they try again until the lease
     // has run out. An argument it refuses (a result too large) leaves the task unfinished.
@@ -230,13 +339,19 @@ class Task {
     /// The same, for so long from now.
     Result delay(std::chrono::milliseconds by) { return value_or_throw(try_delay(by)); }
     expected<Result> try_delay(std::chrono::milliseconds by);
-    /// Gives the work back until what it depends on has ended.
+    /// Gives the work back until what it depends on has ended; the same attempt goes on then, from
+    /// the start of its handler, with resumed() true.
     Result wait_children() { return value_or_throw(try_wait_children()); }
     expected<Result> try_wait_children();
+    /// Gives the work back as it is, for somebody else to go on with the same attempt at once.
+    Result release() { return value_or_throw(try_release()); }
+    expected<Result> try_release();
 
   private:
     [[nodiscard]] expected<json> input_document() const;
     [[nodiscard]] std::shared_ptr<void> find_state(std::type_index type) const;
+    [[nodiscard]] TimestampMs store_now() const;
+    static expected<Result> strictly(expected<SuspendOutcome> outcome);
 
     worker::HeldTask& held_;
 };

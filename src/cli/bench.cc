@@ -10,10 +10,12 @@
 
 #include "cli/bench_ceiling.h"
 #include "cli/bench_figures.h"
+#include "cli/bench_flows.h"
 #include "cli/bench_growth.h"
 #include "cli/bench_http.h"
 #include "cli/bench_lifecycle.h"
 #include "cli/bench_postgres.h"
+#include "cli/bench_suspend.h"
 #include "cli/temp_folder.h"
 #include "cli/terminal.h"
 
@@ -83,6 +85,12 @@ expected<void> run(const BenchOptions& options) {
     if (options.suite == BenchSuite::http ||
         (wanted(BenchSuite::http) && options.store == BenchStore::sqlite)) {
         FF_TRY_VOID(bench_http(options, folder.path(), figures));
+    }
+    if (wanted(BenchSuite::flows)) {
+        FF_TRY_VOID(bench_flows(options, folder.path(), figures));
+    }
+    if (wanted(BenchSuite::suspend)) {
+        FF_TRY_VOID(bench_suspend(options, folder.path(), figures));
     }
     if (wanted(BenchSuite::growth)) {
         FF_TRY_VOID(bench_growth(options, folder.path(), figures));

@@ -254,18 +254,21 @@ ExitCode run_command_line(int argc, const char* const* argv) {
         "  ff ls --state failed --since 1h           # what went wrong\n"
         "  ff why 5f6071                             # why it is not running\n"
         "  ff top                                    # watch it all\n"
+        "  ff flow run build.toml                    # run a graph of commands\n"
         "  ff help tag set                           # the help of a command\n"
         "Commands talk to --connect, --profile, $FF_CONNECT, the default of ff profiles, or\n"
         "http://127.0.0.1:9090, in this order.\n"
         "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict.");
     add_common(app, common);
     add_work_commands(app, action, common);
+    add_flow_commands(app, action, common);
+    add_wait_commands(app, action, common);
     add_operator_commands(app, action, common);
     add_serve_commands(app, action, common);
     add_store_commands(app, action);
     add_profiles(app, action, common);
     add_completion(app, action);
-    return after_output(parse_and_run(app, spell_out_watch(words_of(argc, argv)), action));
+    return after_output(parse_and_run(app, spell_out_bare(words_of(argc, argv)), action));
 }
 
 }  // namespace ff::cli

@@ -83,6 +83,7 @@ void add_tag(CLI::App& app, Action& action, const Common& common) {
                                 "  ff tag rm 5f6071 order.state");
     tag.group(change_group);
     tag.require_subcommand(1);
+    add_common(tag, common);
     CLI::App& get = add_command(tag, "get", "Print its tags, or the value of one",
                                 "  ff tag get 5f6071 order.id");
     add_id(get, args->id);

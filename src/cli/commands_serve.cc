@@ -85,6 +85,7 @@ void add_worker_exec(CLI::App& worker, Action& action, const Common& common) {
         "  ff worker exec --lane default -- cat                     # gives the input back\n"
         "  ff worker exec --lane video --kind resize --concurrency 4 -- ./resize.sh --fast\n"
         "  ff worker exec --lane mail --capability smtp --lease 2m -- python3 send.py\n"
+        "  ff worker exec --connect https://flow.example.org --lane default -- ./work.sh\n"
         "The input of the execution is the program's standard input; what it prints is the "
         "result.\n"
         "Exit code 0 completes, --permanent-exit fails for good, any other is tried again as the\n"
@@ -102,12 +103,14 @@ void add_worker_exec(CLI::App& worker, Action& action, const Common& common) {
     add_number(c, "--concurrency", o->concurrency, Range{1U, 1'000U}, "Programs at a time", "1");
     add_span_of(c, "--lease", o->lease_ttl_ms, "How long it may be silent, 1s or more (30s)");
     add_span_of(c, "--drain", o->drain_ms, "How long running programs may finish (30s)");
-    add_span_of(c, "--kill-after", o->kill_after_ms, "From SIGTERM to SIGKILL (10s)");
+    add_span_of(c, "--kill-after", o->kill_after_ms,
+                "From SIGTERM to SIGKILL (10s; 3s at most in a shutdown)");
     add_number(c, "--permanent-exit", o->permanent_exit, Range{1, 255},
                "Exit code of a failure that is not tried again", "100");
     add_text(c, "--encoding", o->encoding, "NAME", "Encoding of the results, json for example");
     add_number(c, "--tasks", o->tasks, Range<std::uint64_t>{1, 1'000'000'000}, "End after so many",
                "");
+    add_connection(c, common);
     c.add_option("command", o->command, "The program and its arguments, behind --")
         ->required()
         ->type_name("COMMAND");
@@ -119,6 +122,7 @@ void add_worker(CLI::App& app, Action& action, const Common& common) {
         add_command(app, "worker", "Do the work", "  ff worker exec --lane default -- cat");
     worker.group(group);
     worker.require_subcommand(1);
+    add_connection(worker, common);
     add_worker_exec(worker, action, common);
 }
 

@@ -64,7 +64,8 @@ void add_export(CLI::App& app, Action& action) {
         "  ff export --db app.db | gzip > app.jsonl.gz\n"
         "  ff export --db app.db | ff import --db postgres://user@host/database -\n"
         "The store may be in use: the export is of one moment. What is written meanwhile makes a\n"
-        "file's log longer, and keeps dead rows in a PostgreSQL database.");
+        "file's log longer, and keeps dead rows in a PostgreSQL database.\n"
+        "Waitpoint tokens and the secrets behind them are in it: guard it like the store.");
     command.group(group);
     add_store(command, options->db);
     command.add_option("--out", options->out, "A file to make (default -, standard output)")
@@ -182,7 +183,7 @@ ExitCode inspect_with(const InspectArgs& args, const std::function<ExitCode()>& 
         complain("--db is required; see ff inspect --help");
         return ExitCode::usage;
     }
-    if (Target{args.options.db, std::nullopt, ""}.is_server()) {
+    if (Target{.address = args.options.db}.is_server()) {
         complain(
             "ff inspect looks into a store: --db FILE or postgres://…; of a server ask "
             "ff ls, ff get and so on");

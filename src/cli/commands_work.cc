@@ -38,6 +38,8 @@ void add_submit(CLI::App& app, Action& action, const Common& common) {
     add_text(c, "--deadline", o->deadline, "SPAN|TIME", "Given up then");
     add_number(c, "--retries", o->retries, Range{0U, 1'000'000U}, "Tries after the first fails",
                "");
+    add_number(c, "--reclaims", o->reclaims, Range{0U, 1'000'000U},
+               "Takeovers after a worker was lost", "100");
     add_text(c, "--backoff", o->backoff, "SPEC",
              "Pause before a retry: 5s, or 1s..1m growing, or 1s..1m,x3,jitter");
     add_span(c, "--timeout", o->attempt_timeout_ms, "The longest an attempt may take");
@@ -77,7 +79,8 @@ ExitCode run_list(const CommonOptions& common, const ListArgs& args) {
 void add_list(CLI::App& app, Action& action, const Common& common) {
     auto args = std::make_shared<ListArgs>();
     CLI::App& c = add_command(app, "ls", "List executions, newest first",
-                              "  ff ls --state failed --state expired --since 1h\n"
+                              "  ff ls --state failed --state expired --since 1h   # expired: "
+                              "over its deadline\n"
                               "  ff ls --lane email --tag order.id=17 -o json\n"
                               "  ff ls --all -o jsonl | jq -r .execution_id\n"
                               "  ff ls --state active --watch");
@@ -112,7 +115,7 @@ expected<std::string> executions_frame(const Session& session,
             return std::unexpected(said.error());
         }
         if (for_programs(session.output)) {
-            out += said ? document(session.output, said->json) : "";
+            out += document(session.output, said ? said->json : fault_json(word, said.error()));
         } else {
             out += (out.empty() ? "" : "\n") +
                    (said ? said->text : printable(sentence_of(said.error())) + "\n");

@@ -20,6 +20,9 @@ namespace ff::cli {
 
 namespace {
 
+/// Runs in a file of their own may be continued after a long weekend.
+constexpr DurationMs own_store_retention_ms = DurationMs{30} * 86'400'000;
+
 bool names_server(std::string_view address) {
     return address.starts_with("http://") || address.starts_with("https://");
 }
@@ -43,7 +46,7 @@ expected<Target> target_of(const Profiles& profiles, const std::string& name) {
         return refuse(fmt::format("there is no profile {} in {}{}", name, profiles.path,
                                   names.empty() ? "" : "; it has " + joined(names)));
     }
-    Target target{profile->connect, std::nullopt, "profile " + name};
+    Target target{profile->connect, std::nullopt, profile->ca_file.value_or(""), "profile " + name};
     if (target.is_server()) {
         FF_TRY(target.token, token_of(*profile));
     }
@@ -52,12 +55,12 @@ expected<Target> target_of(const Profiles& profiles, const std::string& name) {
 
 expected<Target> choose_address(const ConnectOptions& options) {
     if (options.connect) {
-        return Target{*options.connect, std::nullopt, "--connect"};
+        return Target{*options.connect, std::nullopt, "", "--connect"};
     }
     const auto profile = options.profile ? options.profile : variable("FF_PROFILE");
     const auto connect = variable("FF_CONNECT");
     if (!profile && connect) {
-        return Target{*connect, std::nullopt, "FF_CONNECT"};
+        return Target{*connect, std::nullopt, "", "FF_CONNECT"};
     }
     FF_TRY(const Profiles profiles, load_profiles());
     if (profile) {
@@ -66,7 +69,8 @@ expected<Target> choose_address(const ConnectOptions& options) {
     if (profiles.standard) {
         return target_of(profiles, *profiles.standard);
     }
-    return Target{default_server, std::nullopt, "the default; --connect names another, or a store"};
+    return Target{default_server, std::nullopt, "",
+                  "the default; --connect names another, or a store"};
 }
 
 /// The engine behind a server's address. When it cannot be reached, who chose it is part of the
@@ -80,6 +84,7 @@ expected<std::shared_ptr<Engine>> connect_to_server(const Target& target) {
     }
     client::RemoteOptions options;
     options.bearer_token = target.token;
+    options.ca_file = target.ca_file;
     auto connected = client::RemoteEngine::connect(target.address, options);
     if (connected) {
         return connected;
@@ -106,7 +111,8 @@ expected<void> check_store(const store::Location& location, Access access) {
         case Form::sqlite_file: break;
     }
     std::error_code fault;
-    if (access != Access::create && !std::filesystem::exists(location.target, fault) &&
+    const bool makes = access == Access::create || access == Access::work;
+    if (!makes && !std::filesystem::exists(location.target, fault) &&
         fault != std::errc::permission_denied) {
         return std::unexpected(store::missing_file(location.target));
     }
@@ -117,7 +123,7 @@ expected<void> check_store(const store::Location& location, Access access) {
 Error in_use(const Error& error) {
     Error out = error;
     const std::string who = error.detail.substr(0, error.detail.find(';'));
-    out.detail = who + "; if that is a server, talk to it: --connect " + default_server;
+    out.detail = who + "; if that is a server, talk to it: --connect http://HOST:PORT";
     return out;
 }
 
@@ -173,8 +179,13 @@ expected<std::shared_ptr<Engine>> open_engine(const Target& target, Access acces
         return reading;
     }
     EngineOptions options;
-    options.pool_size = 2;
-    options.background = false;  // one command: what is due is left to the store's own engines
+    options.pool_size = access == Access::work ? 4 : 2;
+    // One command leaves what is due to the store's own engines. A worker that stays may be the
+    // only one there is: retries, delays and lost leases come back through it.
+    options.background = access == Access::work;
+    if (access == Access::work && target.is_file()) {
+        options.retention_ms = own_store_retention_ms;
+    }
     options.warn = [](std::string_view text) { complain(fmt::format("warning: {}", text)); };
     auto opened = Engine::open(target.address, options);
     if (!opened && opened.error().code == ErrorCode::store_in_use) {

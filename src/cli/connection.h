@@ -24,6 +24,7 @@ inline constexpr const char* default_server = "http://127.0.0.1:9090";
 struct Target {
     std::string address;               ///< http(s)://…, postgres://…, sqlite:PATH or a path
     std::optional<std::string> token;  ///< for a server
+    std::string ca_file;               ///< whose certificates to trust; empty: the system's
     std::string chosen_by;             ///< `--connect`, `profile prod`, …; for messages
 
     [[nodiscard]] bool is_server() const;
@@ -37,8 +38,9 @@ struct Target {
 expected<Target> choose_target(const ConnectOptions& options);
 
 /// What is going to be done. A store that is only looked at is not locked, and may be open
-/// elsewhere; only `create` makes a file that is missing.
-enum class Access : std::uint8_t { look, change, create };
+/// elsewhere; only `create` and `work` make a file that is missing. Who comes to `work` stays, and
+/// runs the timers and sweeps of a store meanwhile.
+enum class Access : std::uint8_t { look, change, create, work };
 
 /// Errors say what to do: `store_in_use` when a store belongs to a running process, a missing file
 /// (see store::is_missing_file), or what the engine says.

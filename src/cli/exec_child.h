@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -12,10 +14,16 @@
 
 namespace ff::cli {
 
-struct ExecLimits {
-    std::size_t output_bytes_max = 700'000;        ///< of standard output, all of it kept
-    std::size_t error_bytes_kept = 1'000;          ///< of standard error, the end is kept
-    std::chrono::milliseconds kill_after{10'000};  ///< after being asked to stop
+/// Where a program's standard error goes, beside the end of it that is kept.
+enum class ExecErrors : std::uint8_t { passed_on, kept_only };
+
+struct ExecOptions {
+    std::string dir;  ///< it runs there; empty: here
+    ExecErrors errors = ExecErrors::passed_on;
+    std::size_t output_bytes_max = 700'000;  ///< of standard output, all of it kept
+    std::size_t error_bytes_kept = 1'000;    ///< of standard error, the end is kept
+    /// From SIGTERM to SIGKILL; asked for when `stop` has come. Absent: 10 seconds.
+    std::function<std::chrono::milliseconds()> kill_after;
 };
 
 struct ExecOutcome {
@@ -27,11 +35,11 @@ struct ExecOutcome {
 };
 
 /// Runs a program, found in PATH unless it is a path, in a process group of its own. `input` goes
-/// to its standard input. When `stop` is asked for, the group gets SIGTERM, later SIGKILL. What it
-/// prints as an error is passed on to ours. `store_io` when it cannot be started.
+/// to its standard input. When `stop` is asked for, the group gets SIGTERM, later SIGKILL.
+/// `store_io` when it cannot be started.
 expected<ExecOutcome> run_program(const std::vector<std::string>& words,
                                   const std::vector<std::string>& environment,
                                   std::string_view input, const std::stop_token& stop,
-                                  const ExecLimits& limits);
+                                  const ExecOptions& options);
 
 }  // namespace ff::cli

@@ -60,6 +60,11 @@ std::string sentence_of(const Error& error) {
         case ErrorCode::execution_not_eligible:
             return "it is not waiting for a worker" +
                    (error.detail.empty() ? "" : " (" + error.detail + ")");
+        case ErrorCode::invalid_tag_key:
+            return fmt::format(
+                "the key of a tag that is set or removed is NAMESPACE.KEY, such as order.id: not "
+                "{} (only a submit takes plain ones)",
+                error.detail);
         default: break;
     }
     // The code is for programs; people get the sentence, when there is one.

@@ -1,7 +1,12 @@
 #include "cli/grammar.h"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <utility>
+
+#include "cli/execution_ids.h"
+#include "cli/flow_run.h"
 
 namespace ff::cli {
 
@@ -23,6 +28,13 @@ std::optional<DurationMs> watch_period(const std::string& text) {
         return std::nullopt;
     }
     return static_cast<DurationMs>(std::llround(seconds * 1'000));
+}
+
+/// The digits of an id, or of its end.
+bool may_be_id(const std::string& text) {
+    return text.size() >= suffix_digits_min && std::ranges::all_of(text, [](unsigned char c) {
+               return std::isxdigit(c) != 0 || c == '-';
+           });
 }
 
 class HelpFormatter final : public CLI::Formatter {
@@ -62,8 +74,12 @@ CLI::App& add_command(CLI::App& parent, const std::string& name, const std::stri
 }
 
 void add_common(CLI::App& app, const Common& common) {
-    constexpr const char* group = "Connection";
     add_output(app, common->output);
+    add_connection(app, common);
+}
+
+void add_connection(CLI::App& app, const Common& common) {
+    constexpr const char* group = "Connection";
     app.add_option("--connect", common->connect.connect,
                    "A server (http://HOST:PORT) or a store (sqlite:PATH, postgres://…)")
         ->type_name("ADDRESS")
@@ -88,10 +104,13 @@ void add_watch(CLI::App& app, std::optional<DurationMs>& every_ms) {
         ->type_name("[SECONDS]");
 }
 
-std::vector<std::string> spell_out_watch(std::vector<std::string> words) {
+std::vector<std::string> spell_out_bare(std::vector<std::string> words) {
     for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
-        if (words[i] == "--watch" && (i + 1 == words.size() || !watch_period(words[i + 1]))) {
+        const std::string next = i + 1 < words.size() ? words[i + 1] : "";
+        if (words[i] == "--watch" && !watch_period(next)) {
             words[i] = "--watch=1";
+        } else if (words[i] == "--resume" && !may_be_id(next)) {
+            words[i] = fmt::format("--resume={}", newest_run);
         }
     }
     return words;
@@ -116,9 +135,10 @@ void add_list_filter(CLI::App& app, ListFilter& filter) {
         ->delimiter(',')
         ->check(quiet(CLI::IsMember(words<PublicState>())))
         ->type_name("STATE");
-    add_text(app, "--tag", filter.tag, "KEY=VALUE", "With this tag");
+    add_texts(app, "--tag", filter.tags, "KEY=VALUE", "With this tag, all of them");
     add_text(app, "--since", filter.since, "SPAN|TIME", "Created then or later: 10m, 2026-03-01");
     add_text(app, "--until", filter.until, "SPAN|TIME", "Created before");
+    app.add_flag("--oldest", filter.oldest_first, "Oldest first");
     add_number(app, "--limit", filter.limit, Range{1, 1'000}, "How many at most", "50");
     add_text(app, "--cursor", filter.cursor, "CURSOR", "Continue where a list ended");
 }

@@ -158,12 +158,15 @@ inline CLI::Option& add_span(CLI::App& app, const std::string& name,
 std::shared_ptr<CLI::FormatterBase> help_formatter();
 /// The filters of a list of executions.
 void add_list_filter(CLI::App& app, ListFilter& filter);
-/// Where the command finds its engine, and how it prints.
+/// Where the command finds its engine.
+void add_connection(CLI::App& app, const Common& common);
+/// The same, and how it prints.
 void add_common(CLI::App& app, const Common& common);
-/// `--watch`, whose value may be left out: see spell_out_watch().
+/// `--watch`, whose value may be left out: see spell_out_bare().
 void add_watch(CLI::App& app, std::optional<DurationMs>& every_ms);
-/// Gives a bare `--watch` its value. CLI11 would take the word that follows it, an id for example.
-std::vector<std::string> spell_out_watch(std::vector<std::string> words);
+/// Gives a bare `--watch` or `--resume` its value. CLI11 would take the word that follows it, an id
+/// or a file for example.
+std::vector<std::string> spell_out_bare(std::vector<std::string> words);
 
 CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help,
                       const std::string& examples);
@@ -175,6 +178,8 @@ inline void on_command(CLI::App& command, Action& action, std::function<ExitCode
 
 // The groups of commands, each in a unit of its own.
 void add_work_commands(CLI::App& app, Action& action, const Common& common);
+void add_flow_commands(CLI::App& app, Action& action, const Common& common);
+void add_wait_commands(CLI::App& app, Action& action, const Common& common);
 void add_operator_commands(CLI::App& app, Action& action, const Common& common);
 void add_store_commands(CLI::App& app, Action& action);
 void add_serve_commands(CLI::App& app, Action& action, const Common& common);

@@ -7,6 +7,15 @@
 
 namespace ff::cli {
 
+js::Value fault_json(const std::string& name, const Error& error, const std::string& key) {
+    js::Value value = js::Object{{key, name}};
+    const js::Value body = as_json(error);
+    for (const js::Member& member : *body.if_object()) {
+        value.set(member.first, member.second);
+    }
+    return value;
+}
+
 void IdReport::put(const js::Value& value) {
     const bool listed = output_ == Output::jsonl || count_ != 1;
     print_out(listed ? list_.add(value) : document(output_, value));
@@ -19,12 +28,7 @@ void IdReport::add(const std::string& name, const expected<Said>& said) {
         complain(sentence.contains(name) ? sentence : fmt::format("{}: {}", name, sentence));
         worst_ = worse(worst_, exit_code_of(error));
         if (for_programs(output_)) {
-            js::Value value = js::Object{{"execution_id", name}};
-            const js::Value body = as_json(error);
-            for (const js::Member& member : *body.if_object()) {
-                value.set(member.first, member.second);
-            }
-            put(value);
+            put(fault_json(name, error, key_));
         }
         return;
     }

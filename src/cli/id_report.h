@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ff/json.h>
@@ -24,9 +25,10 @@ struct Said {
 
 class IdReport {
   public:
-    /// `count` executions will be reported. A JSON document of one is its object, of several a
-    /// list.
-    IdReport(Output output, std::size_t count) : output_(output), count_(count) {}
+    /// `count` things will be reported. A JSON document of one is its object, of several a list.
+    /// `key` is the member that names one of which something went wrong.
+    IdReport(Output output, std::size_t count, std::string key = "execution_id")
+        : output_(output), count_(count), key_(std::move(key)) {}
 
     void add(const std::string& name, const expected<Said>& said);
     /// Ends the document.
@@ -37,9 +39,14 @@ class IdReport {
 
     Output output_;
     std::size_t count_;
+    std::string key_;
     ListWriter list_{output_};
     ExitCode worst_ = ExitCode::ok;
 };
+
+/// What went wrong with an execution, for programs.
+js::Value fault_json(const std::string& name, const Error& error,
+                     const std::string& key = "execution_id");
 
 /// Reads the words, finds the executions and calls `act` for each that was found. Words that cannot
 /// be ids are refused before anything is done.

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "wire/answers.h"
 #include "wire/errors.h"
+#include "wire/flow_records.h"
 #include "wire/records.h"
 
 namespace ff::cli {
@@ -53,6 +54,10 @@ js::Value as_json(const ExpiredLease& lease) { return record(lease); }
 js::Value as_json(const ScannerInfo& scanner) { return record(scanner); }
 js::Value as_json(const ScannerResult& result) { return record(result); }
 js::Value as_json(const StoreReport& report) { return record(report); }
+js::Value as_json(const FlowSnapshot& flow) { return record(flow); }
+js::Value as_json(const FlowListItem& flow) { return record(flow); }
+js::Value as_json(const GraphNode& node) { return record(node); }
+js::Value as_json(const FlowGraph& graph) { return record(graph); }
 
 js::Value as_json(const ExecutionSnapshot& snapshot) {
     // The wire copies a policy as it is stored; one that is damaged must not damage the rest.

@@ -24,6 +24,10 @@ js::Value as_json(const ScannerInfo& scanner);
 js::Value as_json(const ScannerResult& result);
 js::Value as_json(const StoreReport& report);
 js::Value as_json(const Capabilities& capabilities);
+js::Value as_json(const FlowSnapshot& flow);
+js::Value as_json(const FlowListItem& flow);
+js::Value as_json(const GraphNode& node);
+js::Value as_json(const FlowGraph& graph);
 /// The body of an error, as the HTTP interface has it.
 js::Value as_json(const Error& error);
 /// `{"base64":"…"}`.

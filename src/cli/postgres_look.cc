@@ -2,6 +2,7 @@
 
 #include "store/catalogue.h"
 #include "store/postgres_store.h"
+#include "store/sql_scans.h"
 #include "store/transfer_sql.h"
 
 namespace ff::cli {
@@ -206,6 +207,18 @@ expected<std::vector<std::size_t>> PostgresLook::missing(const SideTable& table,
 expected<std::vector<Eid>> PostgresLook::orphans(const std::string& table) {
     FF_TRY_VOID(db_->execute(by_table));
     auto found = take_eids(statements_.get(orphans_text(table)));
+    FF_TRY_VOID(db_->execute(by_key));
+    return found;
+}
+
+expected<std::vector<FlowId>> PostgresLook::flow_ids_after(const std::optional<FlowId>& after,
+                                                           std::size_t limit) {
+    return store::flow_ids_after(statements_, after, limit);
+}
+
+expected<std::vector<FlowId>> PostgresLook::flow_orphans(const std::string& table) {
+    FF_TRY_VOID(db_->execute(by_table));
+    auto found = store::collect_ids<FlowId>(statements_.get(flow_orphans_text(table)), "flow_id");
     FF_TRY_VOID(db_->execute(by_key));
     return found;
 }

@@ -1,4 +1,4 @@
-// The only unit here that sees toml++, which is slow to compile.
+// One of two units that see toml++, which is slow to compile; the other is flow_doc.cc.
 #include "cli/profiles.h"
 
 #include <fcntl.h>
@@ -145,9 +145,12 @@ class Reading {
             } else if (key == "token_file") {
                 FF_TRY(const std::string file, text_of("token_file", node));
                 profile.token_file = resolved(file, out_.path);
+            } else if (key == "ca_file") {
+                FF_TRY(const std::string file, text_of("ca_file", node));
+                profile.ca_file = resolved(file, out_.path);
             } else {
                 return refuse(out_.path, fmt::format("{}: \"{}\" is not known; a profile has "
-                                                     "connect, token and token_file",
+                                                     "connect, token, token_file and ca_file",
                                                      place(node), printable(key.str())));
             }
         }

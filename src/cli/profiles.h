@@ -5,6 +5,7 @@
 //     [profiles.prod]
 //     connect = "https://flow.example.org"
 //     token_file = "prod.token"            # beside this file; or: token = "…"
+//     ca_file = "our-ca.pem"               # if the system does not know who signed for it
 //
 //     [profiles.local]
 //     connect = "sqlite:app.db"
@@ -26,6 +27,7 @@ struct Profile {
     std::string connect;
     std::optional<std::string> token;
     std::optional<std::string> token_file;  ///< as a path that opens; not read yet
+    std::optional<std::string> ca_file;     ///< the same: whose certificates to trust
 };
 
 struct Profiles {

@@ -52,6 +52,13 @@ std::string orphans_text(const std::string& table) {
         table);
 }
 
+std::string flow_orphans_text(const std::string& table) {
+    return fmt::format(
+        "SELECT DISTINCT t.flow_id FROM {} t WHERE t.flow_id IS NOT NULL AND NOT EXISTS"
+        " (SELECT 1 FROM ff_flow f WHERE f.flow_id = t.flow_id) LIMIT 1000",
+        table);
+}
+
 // --------------------------------------------------------------------------- the writing side
 
 std::int64_t ReadOnlyStore::next_eid(TimestampMs) {
@@ -74,6 +81,20 @@ expected<std::vector<core::TimerKey>> ReadOnlyStore::scan_due(TimestampMs, std::
     return refuse();
 }
 expected<std::optional<TimestampMs>> ReadOnlyStore::next_due(TimestampMs) { return refuse(); }
+expected<std::vector<FlowId>> ReadOnlyStore::scan_due_flows(TimestampMs, std::size_t) {
+    return refuse();
+}
+expected<std::vector<core::FlowWorkKey>> ReadOnlyStore::scan_work(TimestampMs, std::size_t,
+                                                                  core::Snapshot&) {
+    return refuse();
+}
+expected<std::vector<FlowId>> ReadOnlyStore::held_flows() { return refuse(); }
+expected<std::vector<FlowId>> ReadOnlyStore::scan_flows(const std::optional<FlowId>&, std::size_t) {
+    return refuse();
+}
+expected<std::vector<core::EdgeKey>> ReadOnlyStore::scan_staged(TimestampMs, std::size_t) {
+    return refuse();
+}
 expected<std::vector<core::Eid>> ReadOnlyStore::scan_bucket(core::Bucket, core::Eid, std::size_t) {
     return refuse();
 }

@@ -50,6 +50,14 @@ class ReadOnlyStore : public store::Store {
                                                      std::size_t limit) override;
     expected<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
     expected<std::optional<TimestampMs>> next_due(TimestampMs after) override;
+    expected<std::vector<FlowId>> scan_due_flows(TimestampMs now, std::size_t limit) override;
+    expected<std::vector<core::FlowWorkKey>> scan_work(TimestampMs now, std::size_t limit,
+                                                       core::Snapshot& snapshot) override;
+    expected<std::vector<FlowId>> held_flows() override;
+    expected<std::vector<FlowId>> scan_flows(const std::optional<FlowId>& after,
+                                             std::size_t limit) override;
+    expected<std::vector<core::EdgeKey>> scan_staged(TimestampMs before,
+                                                     std::size_t limit) override;
     expected<std::vector<core::Eid>> scan_bucket(core::Bucket bucket, core::Eid after,
                                                  std::size_t limit) override;
     expected<std::vector<core::Eid>> scan_all(core::Eid after, std::size_t limit) override;

@@ -7,9 +7,12 @@
 #include <set>
 #include <utility>
 
+#include "cli/flow_checks.h"
 #include "cli/text.h"
 #include "core/derive.h"
 #include "core/invariants.h"
+#include "core/wait_invariants.h"
+#include "store/prepare.h"
 
 namespace ff::cli {
 
@@ -69,6 +72,7 @@ class RowScan {
         guard(ready_, scan_ready());
         guard(timers_, scan_timers());
         guard(listed_, scan_listed());
+        guard(waits_, check_keys());
         guard(orphans_, scan_orphans());
         describe();
         std::vector<Check> out;
@@ -79,9 +83,9 @@ class RowScan {
     }
 
   private:
-    std::array<Check*, 8> all() {
-        return {&readable_, &invariants_, &references_, &ready_,
-                &timers_,   &listed_,     &tags_,       &orphans_};
+    std::array<Check*, 9> all() {
+        return {&readable_, &invariants_, &references_, &ready_,  &timers_,
+                &listed_,   &tags_,       &waits_,      &orphans_};
     }
 
     /// A scan that cannot go on is itself a finding.
@@ -108,6 +112,8 @@ class RowScan {
         said(listed_, fmt::format("{} in lists of rare conditions, exactly those that should be",
                                   with_commas(listed_rows_)));
         said(tags_, "the tag index holds every tag");
+        said(waits_, fmt::format("{} executions have waited, and their rows agree",
+                                 with_commas(waited_)));
         said(orphans_, "no row belongs to an execution that is gone");
     }
 
@@ -142,6 +148,10 @@ class RowScan {
             check_attempts(*row, attempts);
             FF_TRY_VOID(check_references(reader, *row, inputs));
             want_derived(*row);
+            if (store::had_waits(*row)) {
+                ++waited_;
+                FF_TRY_VOID(check_waits(reader, *row));
+            }
         }
         for (Wanted* wanted :
              {&wanted_ready_, &wanted_timers_, &wanted_listed_, &wanted_grants_, &wanted_tags_}) {
@@ -215,6 +225,47 @@ class RowScan {
                     laneless_.insert(route.id);
                 }
             }
+        }
+        return {};
+    }
+
+    expected<void> check_waits(Reader& reader, const Execution& e) {
+        const auto say = [&](const std::string& what) {
+            waits_.add(e.id.to_string() + ": " + what);
+        };
+        const auto suspensions = reader.suspensions(e.eid);
+        const auto waitpoints =
+            reader.open_waitpoints(e.eid, {}, std::numeric_limits<std::int32_t>::max());
+        if (!reads(e.eid, "its suspensions", suspensions) ||
+            !reads(e.eid, "its waitpoints", waitpoints)) {
+            return {};
+        }
+        if (!e.has_waits) {
+            say("its row does not know that it has waitpoints");
+        }
+        for (const std::string& violation : core::check_waits(e, *suspensions, *waitpoints)) {
+            say(violation);
+        }
+        return {};
+    }
+
+    expected<void> check_keys() {
+        std::vector<core::HmacKey> keys;
+        FF_TRY_VOID(store_.read([&](Reader& reader) -> expected<void> {
+            FF_TRY(keys, reader.hmac_keys());
+            return {};
+        }));
+        std::size_t current = 0;
+        for (const core::HmacKey& key : keys) {
+            current += key.is_current ? 1 : 0;
+            if (key.is_current == key.expires_at.has_value()) {
+                waits_.add(fmt::format("key {}: {}", key.kid,
+                                       key.is_current ? "it is current, and expires"
+                                                      : "it is retired, and never expires"));
+            }
+        }
+        if (!keys.empty() && current != 1) {
+            waits_.add(fmt::format("{} keys sign tokens, and one should", current));
         }
         return {};
     }
@@ -338,7 +389,9 @@ class RowScan {
     }
 
     expected<void> scan_orphans() {
-        for (const char* table : {"ff_exec_input", "ff_attempt", "ff_exec_tag", "ff_claim_grant"}) {
+        for (const char* table :
+             {"ff_exec_input", "ff_attempt", "ff_exec_tag", "ff_claim_grant", "ff_suspension",
+              "ff_waitpoint", "ff_signal", "ff_satisfier"}) {
             progress_(table, 0, 0);
             FF_TRY(const auto found, rows_.orphans(table));
             for (const Eid eid : found) {
@@ -358,6 +411,7 @@ class RowScan {
     std::uint64_t ready_rows_ = 0;
     std::uint64_t timer_rows_ = 0;
     std::uint64_t listed_rows_ = 0;
+    std::uint64_t waited_ = 0;
     Check readable_{"readable"};
     Check invariants_{"invariants"};
     Check references_{"references"};
@@ -365,6 +419,7 @@ class RowScan {
     Check timers_{"timers"};
     Check listed_{"listed"};
     Check tags_{"tags"};
+    Check waits_{"waits"};
     Check orphans_{"orphans"};
     Wanted wanted_ready_{ready_table, ready_};
     Wanted wanted_timers_{timer_table, timers_};
@@ -376,7 +431,9 @@ class RowScan {
 }  // namespace
 
 std::vector<Check> check_rows(ReadOnlyStore& store, const CheckProgress& progress) {
-    return RowScan(store, progress).run();
+    std::vector<Check> checks = RowScan(store, progress).run();
+    checks.push_back(check_flows(store, progress));
+    return checks;
 }
 
 }  // namespace ff::cli

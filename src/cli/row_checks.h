@@ -8,7 +8,8 @@
 
 namespace ff::cli {
 
-/// The checks of the rows: readable, invariants, references, ready, timers, listed, tags, orphans.
+/// The checks of the rows: readable, invariants, references, ready, timers, listed, tags, waits,
+/// orphans, flows.
 std::vector<Check> check_rows(ReadOnlyStore& store, const CheckProgress& progress);
 
 }  // namespace ff::cli

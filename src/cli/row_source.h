@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,14 +40,19 @@ class RowSource {
     /// Without an entry: it has none.
     virtual expected<Found<std::vector<core::Attempt>>> attempts(std::span<const Eid> eids) = 0;
     virtual expected<Found<core::ExecutionInput>> inputs(std::span<const Eid> eids) = 0;
+    virtual expected<std::vector<FlowId>> flow_ids_after(const std::optional<FlowId>& after,
+                                                         std::size_t limit) = 0;
     /// The places of those keys that the table does not have, ascending.
     virtual expected<std::vector<std::size_t>> missing(const SideTable& table,
                                                        std::span<const SideKey> keys) = 0;
     /// Executions of which a table has rows, and which do not exist; at most a thousand.
     virtual expected<std::vector<Eid>> orphans(const std::string& table) = 0;
+    /// The same of flows.
+    virtual expected<std::vector<FlowId>> flow_orphans(const std::string& table) = 0;
 };
 
-/// What orphans() asks.
+/// What orphans() and flow_orphans() ask.
 std::string orphans_text(const std::string& table);
+std::string flow_orphans_text(const std::string& table);
 
 }  // namespace ff::cli

@@ -17,6 +17,9 @@ namespace ff::cli {
 
 namespace {
 
+using SteadyClock = std::chrono::steady_clock;
+constexpr std::chrono::seconds same_wish{1};
+
 /// Signals are waited for, not handled: made before any thread, so that all of them leave them be.
 class StopSignals {
   public:
@@ -32,12 +35,14 @@ class StopSignals {
             // interrupted: wait on
         }
     }
-    /// Whoever asks a second time wants it now.
+    /// Whoever asks a second time wants it now; within a second it is the same wish.
     void leave_on_next() const {
-        std::thread([set = set_] {
-            int signal = 0;
-            if (sigwait(&set, &signal) == 0) {
-                _exit(130);
+        std::thread([set = set_, patient_until = SteadyClock::now() + same_wish] {
+            for (;;) {
+                int signal = 0;
+                if (sigwait(&set, &signal) == 0 && SteadyClock::now() >= patient_until) {
+                    _exit(130);
+                }
             }
         }).detach();
     }
@@ -128,6 +133,7 @@ ExitCode run_dev(const DevOptions& options) {
         return refuse_boot(config.error());
     }
     config->warnings.clear();  // the banner says it
+    config->allow_insecure = true;
     for (auto& [name, period_ms] : config->engine.scanner_periods_ms) {
         period_ms = std::max<DurationMs>(100, period_ms / 10);
     }

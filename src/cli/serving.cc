@@ -17,6 +17,8 @@ Serving::Serving(http::ServerConfig config, Logger& logger, std::shared_ptr<Engi
 Serving::~Serving() = default;
 
 expected<std::unique_ptr<Serving>> Serving::start(http::ServerConfig config, Logger& logger) {
+    // First, as a store that is not there yet would be made for nothing.
+    FF_TRY_VOID(http::check_listening(config.listen.host, config.listen.port));
     EngineOptions options = config.engine;
     const Log log = logger.target("engine");
     options.warn = [log](std::string_view text) { log.warn(text); };
@@ -50,15 +52,21 @@ http::ServiceOptions Serving::service_options() {
     http::ServiceOptions options;
     options.gate.api_token = config_.api_token;
     options.gate.admin_token = config_.admin_token;
+    options.gate.allow_insecure = config_.allow_insecure;
     options.gate.cors_any = config_.cors.any_origin;
     options.gate.cors_origins = config_.cors.origins;
     options.polls_max = static_cast<std::size_t>(config_.concurrent_polls_max);
     options.lanes = config_.engine.lanes;
+    options.waitpoint_grace_ms = config_.waitpoint_grace_ms;
+    options.failed_attempts_max = static_cast<std::size_t>(config_.failed_attempts_max);
     options.audit = [this](std::string_view what, std::string_view about) {
         audit_.info(what, {{"about", about}});
     };
     options.finished = [this](const http::RequestHead& head, const http::Route* route, int status,
                               std::chrono::nanoseconds took) { note(head, route, status, took); };
+    options.claimed_from_grant = [this](std::string_view lane, std::chrono::nanoseconds took) {
+        metrics_.claim_from_grant(lane).observe(took);
+    };
     if (config_.metrics) {
         options.metrics_text = [this] { return metrics_.scrape(); };
     }

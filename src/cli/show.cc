@@ -81,9 +81,8 @@ expected<SearchExecutions> search_of(const ListFilter& filter, TimestampMs now) 
     op.states = filter.states;
     op.cursor = filter.cursor;
     op.limit = filter.limit;
-    if (filter.tag) {
-        FF_TRY(op.tags, parse_tags({*filter.tag}));
-    }
+    op.oldest_first = filter.oldest_first;
+    FF_TRY(op.tags, parse_tags(filter.tags));
     if (filter.since) {
         FF_TRY(op.created_after, parse_moment(*filter.since, now, Towards::past));
     }

@@ -18,9 +18,10 @@ struct ListFilter {
     std::optional<std::string> lane;
     std::optional<std::string> kind;
     std::vector<PublicState> states;   ///< any of these
-    std::optional<std::string> tag;    ///< key=value
+    std::vector<std::string> tags;     ///< key=value, all of these
     std::optional<std::string> since;  ///< as parse_moment() reads it
     std::optional<std::string> until;
+    bool oldest_first = false;
     std::optional<std::string> cursor;
     std::uint32_t limit = 50;
 };

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "store/catalogue.h"
+#include "store/sql_scans.h"
 #include "store/transfer_sql.h"
 
 namespace ff::cli {
@@ -150,6 +151,16 @@ expected<std::vector<std::size_t>> SqliteLook::missing(const SideTable& table,
 expected<std::vector<Eid>> SqliteLook::orphans(const std::string& table) {
     FF_TRY(Statement s, db().prepare(orphans_text(table)));
     return take_eids(s);
+}
+
+expected<std::vector<FlowId>> SqliteLook::flow_ids_after(const std::optional<FlowId>& after,
+                                                         std::size_t limit) {
+    return store::flow_ids_after(statements_, after, limit);
+}
+
+expected<std::vector<FlowId>> SqliteLook::flow_orphans(const std::string& table) {
+    FF_TRY(Statement s, db().prepare(flow_orphans_text(table)));
+    return store::collect_ids<FlowId>(s, "flow_id");
 }
 
 }  // namespace ff::cli

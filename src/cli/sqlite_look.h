@@ -28,9 +28,12 @@ class SqliteLook final : public ReadOnlyStore, private RowSource {
     expected<Found<core::Execution>> executions(std::span<const Eid> eids) override;
     expected<Found<std::vector<core::Attempt>>> attempts(std::span<const Eid> eids) override;
     expected<Found<core::ExecutionInput>> inputs(std::span<const Eid> eids) override;
+    expected<std::vector<FlowId>> flow_ids_after(const std::optional<FlowId>& after,
+                                                 std::size_t limit) override;
     expected<std::vector<std::size_t>> missing(const SideTable& table,
                                                std::span<const SideKey> keys) override;
     expected<std::vector<Eid>> orphans(const std::string& table) override;
+    expected<std::vector<FlowId>> flow_orphans(const std::string& table) override;
 
     store::StoreFile file_;
     store::SqliteReader reader_;

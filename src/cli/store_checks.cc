@@ -269,7 +269,7 @@ std::span<const HotQuery> hot_queries() {
     static const std::array queries{
         HotQuery{"head of a claim", sql::ready_head},
         HotQuery{"due scan", sql::timers_due},
-        HotQuery{"next due time", sql::timer_next},
+        HotQuery{"next due time", sql::next_due},
         HotQuery{"execution by id", sql::execution_by_id},
         HotQuery{"execution by number", sql::execution_by_eid},
         HotQuery{"input of an execution", sql::input_by_eid},
@@ -279,6 +279,14 @@ std::span<const HotQuery> hot_queries() {
         HotQuery{"list by condition", sql::executions_in_bucket.newest_first},
         HotQuery{"list by route", sql::executions_of_route.newest_first},
         HotQuery{"list by tag", sql::executions_with_tag.newest_first},
+        HotQuery{"flow by id", sql::flow_by_id},
+        HotQuery{"members of a flow", sql::members_after},
+        HotQuery{"edges of a flow", sql::edges_of_flow},
+        HotQuery{"edges that leave an execution", sql::edges_out},
+        HotQuery{"edges that lead to an execution", sql::edges_in},
+        HotQuery{"edge group", sql::group_by_key},
+        HotQuery{"due flows", sql::flows_due},
+        HotQuery{"due work of flows", sql::work_due},
         HotQuery{"history event", sql::event_by_id},
         HotQuery{"events after a cursor", sql::events_after},
     };

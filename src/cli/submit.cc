@@ -117,6 +117,9 @@ expected<std::optional<std::string>> policy_of(const SubmitOptions& options) {
         }
         object_in(policy, "retry_policy").set("backoff", std::move(*backoff));
     }
+    if (options.reclaims) {
+        policy.set("max_reclaim_count", *options.reclaims);
+    }
     if (options.attempt_timeout_ms) {
         object_in(policy, "timeout_policy").set("attempt_timeout_ms", *options.attempt_timeout_ms);
     }
@@ -141,6 +144,9 @@ expected<CreateExecution> execution_of(const SubmitOptions& options, TimestampMs
     op.execution_kind = options.kind;
     op.priority = options.priority.value_or(0);
     op.creator_identity = options.creator;
+    if (options.key && options.key->empty()) {
+        return bad_input("--key: it is empty, and would make nothing the same as before");
+    }
     op.idempotency_key = options.key;
     FF_TRY(op.tags, parse_tags(options.tags));
     FF_TRY(op.policy, policy_of(options));
@@ -238,6 +244,9 @@ ExitCode print_ending(const CommonOptions& common, const Ending& ending) {
         print_out(document(common.output, value));
     } else if (result) {
         print_out(result->payload);
+        if (Terminal::output().interactive && !result->payload.ends_with('\n')) {
+            print_out("\n");  // the prompt goes below it
+        }
     }
     if (ending.over_time) {
         complain(fmt::format("{} has not ended in time: it is {}", id, to_string(state)));
@@ -273,9 +282,16 @@ ExitCode run_submit(const CommonOptions& common, const SubmitOptions& options) {
     if (!created) {
         return complain(created.error());
     }
+    if (!created->created && !for_programs(common.output)) {
+        complain(fmt::format("duplicate: {} was handed in before, and is not handed in again",
+                             created->execution_id.to_string()));
+    }
     if (!options.wait) {
         print_out(created_text(common.output, *created));
         return ExitCode::ok;
+    }
+    if (Terminal::errors().interactive) {
+        fmt::print(stderr, "{}\n", created->execution_id.to_string());
     }
     ExitCode code = ExitCode::failed;
     const auto waited =

@@ -27,6 +27,7 @@ struct SubmitOptions {
     std::optional<std::string> delay;     ///< as parse_moment() reads it
     std::optional<std::string> deadline;  ///< the same
     std::optional<std::uint32_t> retries;
+    std::optional<std::uint32_t> reclaims;
     std::optional<std::string> backoff;  ///< as parse_backoff() reads it
     std::optional<DurationMs> attempt_timeout_ms;
     std::vector<std::string> capabilities;

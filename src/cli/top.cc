@@ -24,8 +24,9 @@ constexpr std::size_t workers_shown = 8;
 constexpr DurationMs window_ms = 10'000;
 
 /// The states worth a column, as people think of them.
-constexpr std::array shown_states{PublicState::waiting, PublicState::active, PublicState::delayed,
-                                  PublicState::suspended, PublicState::failed};
+constexpr std::array shown_states{PublicState::waiting, PublicState::active,
+                                  PublicState::delayed, PublicState::suspended,
+                                  PublicState::failed,  PublicState::expired};
 
 TopLane& lane_of(std::vector<TopLane>& lanes, const std::string& name) {
     const auto at = std::ranges::find(lanes, name, &TopLane::lane);

@@ -1,5 +1,6 @@
 #include "client/http_client.h"
 
+#include <fcntl.h>
 #include <openssl/ssl.h>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -10,8 +11,10 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <deque>
 #include <list>
 #include <unordered_set>
 
@@ -36,6 +39,7 @@ constexpr auto farewell = std::chrono::milliseconds(5'000);
 /// A request and who wants its answer.
 struct Job {
     wire::Call call;
+    Answers answers = Answers::promptly;
     SteadyClock::time_point until;
     std::stop_token given_up;
     HttpClient::Done done;
@@ -51,7 +55,9 @@ class Link {
     virtual ~Link() = default;
     virtual void run(Job job) = 0;
     virtual void abort(const Error& error) = 0;
+    // The pool's.
     SteadyClock::time_point idle_since;
+    bool counted = false;  ///< it is one of those that there may only be so many of
 };
 
 class Pool {
@@ -135,6 +141,8 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
     void greet() {
         error_code ignored;
         socket().set_option(tcp::no_delay(true), ignored);
+        // Programs that this process starts have no business with it.
+        ::fcntl(socket().native_handle(), F_SETFD, FD_CLOEXEC);
         if constexpr (is_tls) {
             const std::string& host = pool_.options().host;
             SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
@@ -254,6 +262,9 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         if (const auto it = message.find("FF-Result-Encoding"); it != message.end()) {
             received.result_encoding = std::string(it->value());
         }
+        if (const auto it = message.find("FF-Next-Cursor"); it != message.end()) {
+            received.next_cursor = std::string(it->value());
+        }
         const bool again = message.keep_alive() && !left_;
         Job job = take_job();
         auto keep = self();  // what follows may let it go
@@ -352,9 +363,9 @@ class AsioHttpClient final : public HttpClient, public Pool {
         return {};
     }
 
-    void send(wire::Call call, std::chrono::milliseconds timeout, std::stop_token given_up,
-              Done done) override {
-        auto job = std::make_shared<Job>(Job{std::move(call), SteadyClock::now() + timeout,
+    void send(wire::Call call, Answers answers, std::chrono::milliseconds timeout,
+              std::stop_token given_up, Done done) override {
+        auto job = std::make_shared<Job>(Job{std::move(call), answers, SteadyClock::now() + timeout,
                                              std::move(given_up), std::move(done)});
         ++sent_;
         if (!events_.post([this, job] { run(std::move(*job)); })) {
@@ -383,6 +394,10 @@ class AsioHttpClient final : public HttpClient, public Pool {
             for (auto& pause : pauses_) {
                 pause->cancel();
             }
+            queue_timer_.reset();
+            while (!queue_.empty()) {
+                run(take_first());  // says that it is over
+            }
             const std::vector<Link*> all(links_.begin(), links_.end());
             for (Link* link : all) {
                 link->abort({ErrorCode::shutting_down, "the engine was stopped", {}});
@@ -398,11 +413,15 @@ class AsioHttpClient final : public HttpClient, public Pool {
 
     void idle(std::shared_ptr<Link> link) override {
         link->idle_since = SteadyClock::now();
+        Link& ended = *link;
         idle_.push_back(std::move(link));
+        drop_stale();
+        end_turn(ended);
     }
     void gone(Link& link) override {
         links_.erase(&link);
         std::erase_if(idle_, [&](const auto& other) { return other.get() == &link; });
+        end_turn(link);
     }
     [[nodiscard]] const HttpClientOptions& options() const override { return options_; }
     [[nodiscard]] asio::io_context& context() override { return events_.context(); }
@@ -414,15 +433,25 @@ class AsioHttpClient final : public HttpClient, public Pool {
             job.done(ff::fail(ErrorCode::shutting_down, "the engine was stopped"));
             return;
         }
-        const auto oldest = SteadyClock::now() - options_.idle_max;
-        while (!idle_.empty()) {
+        const bool counted = job.answers == Answers::promptly;
+        if (counted && at_work_ >= options_.connections_max) {
+            queue_.push_back(std::move(job));
+            watch_queue();
+            return;
+        }
+        const std::shared_ptr<Link> link = take_link();
+        link->counted = counted;
+        at_work_ += counted ? 1 : 0;
+        link->run(std::move(job));
+    }
+
+    /// The connection that was used last, or a new one.
+    std::shared_ptr<Link> take_link() {
+        drop_stale();
+        if (!idle_.empty()) {
             std::shared_ptr<Link> link = std::move(idle_.back());
             idle_.pop_back();
-            if (link->idle_since >= oldest) {
-                link->run(std::move(job));
-                return;
-            }
-            link->abort({});
+            return link;
         }
         std::shared_ptr<Link> link;
         if (options_.tls) {
@@ -432,14 +461,74 @@ class AsioHttpClient final : public HttpClient, public Pool {
             link = std::make_shared<Connection<tcp::socket>>(*this, tcp::socket(context()));
         }
         links_.insert(link.get());
-        link->run(std::move(job));
+        return link;
+    }
+
+    /// Those that nobody has needed for long stand in front.
+    void drop_stale() {
+        const auto oldest = SteadyClock::now() - options_.idle_max;
+        while (!idle_.empty() && idle_.front()->idle_since < oldest) {
+            const std::shared_ptr<Link> link = std::move(idle_.front());
+            idle_.pop_front();
+            link->abort({});
+        }
+    }
+
+    void end_turn(Link& link) {
+        if (!std::exchange(link.counted, false)) {
+            return;
+        }
+        --at_work_;
+        if (!queue_.empty()) {
+            run(take_first());
+        }
+    }
+
+    Job take_first() {
+        Job job = std::move(queue_.front());
+        queue_.pop_front();
+        return job;
+    }
+
+    /// What waits for its turn has its time limit too.
+    void watch_queue() {
+        if (queue_timer_ || queue_.empty()) {
+            return;
+        }
+        const auto first = std::ranges::min_element(queue_, {}, &Job::until);
+        queue_timer_.emplace(events_.context(), first->until);
+        queue_timer_->async_wait([this](const error_code& error) {
+            if (error) {
+                return;
+            }
+            queue_timer_.reset();
+            std::deque<Job> late;
+            const auto is_late = [now = SteadyClock::now()](const Job& job) {
+                return job.until <= now;
+            };
+            for (Job& job : queue_) {
+                if (is_late(job)) {
+                    late.push_back(std::move(job));
+                }
+            }
+            std::erase_if(queue_, [&](const Job& job) { return is_late(job); });
+            watch_queue();
+            for (Job& job : late) {
+                job.done(std::unexpected(Error{ErrorCode::timeout,
+                                               "too many requests are under way to this server",
+                                               {{"sent", "no"}}}));
+            }
+        });
     }
 
     const HttpClientOptions options_;
     std::optional<asio::ssl::context> tls_;
     net::EventLoop events_;
     std::unordered_set<Link*> links_;
-    std::vector<std::shared_ptr<Link>> idle_;
+    std::deque<std::shared_ptr<Link>> idle_;  ///< the one that was used last at the back
+    std::deque<Job> queue_;
+    std::optional<asio::steady_timer> queue_timer_;  ///< set while there is a queue
+    std::size_t at_work_ = 0;                        ///< connections with a job that is counted
     std::list<std::unique_ptr<asio::steady_timer>> pauses_;
     std::atomic<std::uint64_t> sent_{0};
     std::atomic<bool> stopped_{false};

@@ -1,10 +1,13 @@
 // Requests to one server over connections that are kept open and used again.
 //
 // One thread of its own does the waiting; any thread may send. A request that finds no idle
-// connection opens one, so long polls never hold up others. Answers come on the client's thread.
+// connection opens one, up to a number; more requests than that wait for their turn. Long polls are
+// not counted, and never hold up others. Answers come on the client's thread.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,7 +30,11 @@ struct HttpClientOptions {
     std::chrono::milliseconds connect_timeout{10'000};
     /// Connections that have been idle for longer are not used again: the server drops them.
     std::chrono::milliseconds idle_max{30'000};
+    std::size_t connections_max = 64;  ///< at work at a time, those of polls apart
 };
+
+/// Does the server answer as soon as it can, or when there is something to say?
+enum class Answers : std::uint8_t { promptly, when_it_likes };
 
 class HttpClient {
   public:
@@ -41,8 +48,8 @@ class HttpClient {
     /// to stop, the server is told that nobody waits; what it has answered by then still comes.
     /// `store_io` is any fault of the connection; its field `sent` says whether the request may
     /// have reached the server.
-    virtual void send(wire::Call call, std::chrono::milliseconds timeout, std::stop_token given_up,
-                      Done done) = 0;
+    virtual void send(wire::Call call, Answers answers, std::chrono::milliseconds timeout,
+                      std::stop_token given_up, Done done) = 0;
     /// Runs `work` on the client's thread after a pause.
     virtual void later(std::chrono::milliseconds pause, std::move_only_function<void()> work) = 0;
     /// How many requests send() was given.

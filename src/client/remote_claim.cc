@@ -26,8 +26,10 @@ class Polling : public std::enable_shared_from_this<Polling> {
         const auto timeout =
             engine_.options().request_timeout + std::chrono::milliseconds(next.max_wait_ms + 5'000);
         const DurationMs waits = next.max_wait_ms;
-        engine_.http().send(wire::write_request(Request(std::in_place_type<Claim>, next)), timeout,
-                            claim_.abandoned, [self = shared_from_this(), waits](auto received) {
+        const Answers answers = waits > 0 ? Answers::when_it_likes : Answers::promptly;
+        engine_.http().send(wire::write_request(Request(std::in_place_type<Claim>, next)), answers,
+                            timeout, claim_.abandoned,
+                            [self = shared_from_this(), waits](auto received) {
                                 self->heard(std::move(received), waits);
                             });
     }
@@ -36,9 +38,9 @@ class Polling : public std::enable_shared_from_this<Polling> {
     void heard(expected<wire::Received> received, DurationMs waited) {
         if (!received) {
             // An engine that stops lets its waiting claims go empty, here as elsewhere.
-            const bool given_up = !received.error().field("given_up").empty() ||
-                                  (claim_.max_wait_ms > 0 &&
-                                   received.error().code == ErrorCode::shutting_down);
+            const bool given_up =
+                !received.error().field("given_up").empty() ||
+                (claim_.max_wait_ms > 0 && received.error().code == ErrorCode::shutting_down);
             finish(given_up ? Response(std::move(got_))
                             : Response(std::unexpected(std::move(received).error())));
             return;

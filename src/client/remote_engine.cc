@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "client/remote_ids.h"
+#include "core/condition_rules.h"
 #include "core/decide.h"
 #include "wire/answers.h"
 #include "wire/errors.h"
@@ -17,6 +19,10 @@ namespace {
 template <class Op>
 constexpr bool is_checked = requires(Op& op) { core::validate(op); };
 
+/// Graphs are checked as a whole.
+template <class Op>
+constexpr bool is_graph = std::is_same_v<Op, SubmitFlow> || std::is_same_v<Op, SpawnChildren>;
+
 /// Faults of the connection, and answers that ask to come again.
 bool is_passing(const expected<wire::Received>& received) {
     if (!received) {
@@ -27,7 +33,12 @@ bool is_passing(const expected<wire::Received>& received) {
         case 429:
         case 502:
         case 504: return true;
-        case 503: return wire::read_error(503, received->body).code != ErrorCode::shutting_down;
+        case 503: {
+            const ErrorCode code = wire::read_error(503, received->body).code;
+            return code != ErrorCode::shutting_down &&
+                   code != ErrorCode::hmac_secret_not_initialized &&
+                   code != ErrorCode::invalid_secret;
+        }
         default: return false;
     }
 }
@@ -36,12 +47,27 @@ bool is_passing(const expected<wire::Received>& received) {
 
 // ----------------------------------------------------------------------------------------- address
 
+namespace {
+
+/// An address as it may be said: what stands before an @ is a secret.
+std::string shown(std::string_view url) {
+    const std::size_t at = url.rfind('@');
+    if (at == std::string_view::npos) {
+        return std::string(url);
+    }
+    const std::size_t scheme = url.find("://");
+    const std::size_t begin = scheme != std::string_view::npos && scheme < at ? scheme + 3 : 0;
+    return std::string(url.substr(0, begin)) + "…" + std::string(url.substr(at));
+}
+
+}  // namespace
+
 expected<ServerAddress> ServerAddress::parse(std::string_view url) {
     ServerAddress at;
     const auto wrong = [&](std::string_view what) {
         return ff::fail(ErrorCode::invalid_config,
-                        "the address of a server is http://host:port, not " + std::string(url) +
-                            ": " + std::string(what));
+                        "the address of a server is http://host:port, not " + shown(url) + ": " +
+                            std::string(what));
     };
     std::string_view rest = url;
     if (rest.starts_with("https://")) {
@@ -126,8 +152,19 @@ expected<Request> RemoteEngine::checked(Request request) {
                        core::prepare(std::move(op), settings_, ids, clock.now()));
                 prepared.args.execution_id = prepared.id;
                 return Request(std::in_place_type<T>, std::move(prepared.args));
+            } else if constexpr (is_graph<T>) {
+                thread_local SystemIdSource ids;
+                SystemClock clock;
+                FF_TRY_VOID(core::prepare(T(op), settings_, ids, clock.now()));
+                return Request(std::in_place_type<T>, std::move(op));
             } else if constexpr (is_checked<T>) {
                 T args = std::move(op);
+                if constexpr (std::is_same_v<T, Suspend>) {
+                    if (!args.suspension_id) {
+                        args.suspension_id = SuspensionId{new_uuid()};
+                    }
+                    core::complete_bindings(args, [] { return WaitpointId{new_uuid()}; });
+                }
                 FF_TRY_VOID(core::validate(args));
                 return Request(std::in_place_type<T>, std::move(args));
             } else {
@@ -138,6 +175,12 @@ expected<Request> RemoteEngine::checked(Request request) {
 }
 
 void RemoteEngine::call(Request request, DoneFn done) {
+    const MintedIds minted = mint_ids(request);
+    if (minted.any()) {
+        done = [minted, done = std::move(done)](Response response) mutable {
+            done(settle(minted, std::move(response)));
+        };
+    }
     auto ready = checked(std::move(request));
     if (!ready) {
         done(std::unexpected(std::move(ready).error()));
@@ -175,7 +218,7 @@ void RemoteEngine::send(std::shared_ptr<const Request> request, int tried, DoneF
 
 void RemoteEngine::send_call(wire::Call call, bool repeat, int tried, HttpClient::Done done) {
     wire::Call copy = repeat && tried < options_.tries ? call : wire::Call{};
-    http_->send(std::move(call), options_.request_timeout, {},
+    http_->send(std::move(call), Answers::promptly, options_.request_timeout, {},
                 [this, copy = std::move(copy), repeat, tried,
                  done = std::move(done)](expected<wire::Received> received) mutable {
                     if (!repeat || tried >= options_.tries || !is_passing(received)) {
@@ -210,7 +253,11 @@ void RemoteEngine::stop() { http_->stop(); }
 bool may_repeat(const Request& request) {
     return std::visit(
         []<class Op>(const Op& op) {
-            if constexpr (requires { op.lease; }) {
+            if constexpr (std::is_same_v<Op, CreateWaitpoint>) {
+                return false;  // each makes another
+            } else if constexpr (std::is_same_v<Op, Suspend>) {
+                return !op.idempotency_key.empty();  // else the second finds its lease gone
+            } else if constexpr (requires { op.lease; }) {
                 return op.lease.lease_id.has_value();  // fenced: replay-safe
             } else if constexpr (std::is_same_v<Op, Claim> || std::is_same_v<Op, ClaimForWorker> ||
                                  std::is_same_v<Op, IssueClaimGrant> ||
@@ -218,9 +265,17 @@ bool may_repeat(const Request& request) {
                                  std::is_same_v<Op, IssueReclaimGrant> ||
                                  std::is_same_v<Op, ReclaimExecution> ||
                                  std::is_same_v<Op, ReplayExecution> ||
+                                 std::is_same_v<Op, RetryFlow> ||
+                                 std::is_same_v<Op, PromoteExecution> ||
+                                 std::is_same_v<Op, ResolveDependency> ||
+                                 std::is_same_v<Op, CancelFlowHeader> ||
                                  std::is_same_v<Op, BlockExecution> ||
+                                 std::is_same_v<Op, ResumeExecution> ||
+                                 std::is_same_v<Op, ExpireSuspension> ||
                                  std::is_same_v<Op, UnblockExecution>) {
                 return false;  // the second time would find something else
+            } else if constexpr (std::is_same_v<Op, RevokeLease>) {
+                return op.expected_lease_id.has_value();  // else it may take the next one's lease
             } else if constexpr (std::is_same_v<Op, ClaimExecution>) {
                 return op.lease_id.has_value() && op.attempt_id.has_value();
             } else if constexpr (std::is_same_v<Op, ClaimResumedExecution>) {

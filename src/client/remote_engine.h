@@ -2,7 +2,7 @@
 //
 // Arguments are checked here as an embedded engine checks them, so that bad ones get the same
 // answer
-// and cost no request. Ids of executions are made here, which makes a create safe to repeat. Calls
+// and cost no request. Ids are made here, which makes a create safe to repeat. Calls
 // that are safe to repeat are repeated after faults of the connection and while the server is busy.
 #pragma once
 

@@ -1,6 +1,7 @@
-// Many operations over HTTP: creates, outcomes and heartbeats have routes for many; whatever else
-// is among them goes one by one. The order of the operations is kept.
+// Many operations over HTTP: creates, outcomes and heartbeats have routes for many; releases go
+// side by side, and whatever else is among them one by one. The order of the operations is kept.
 #include <algorithm>
+#include <atomic>
 
 #include "client/remote_engine.h"
 #include "wire/answers.h"
@@ -51,6 +52,8 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
             send_outcomes();
         } else if (std::holds_alternative<HeartbeatWorker>(requests_[at_])) {
             send_heartbeat();
+        } else if (std::holds_alternative<Release>(requests_[at_])) {
+            send_releases();
         } else {
             send_one();
         }
@@ -61,6 +64,26 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
             self->responses_[self->at_++] = std::move(response);
             self->next();
         });
+    }
+
+    /// There is no route for many of them, and none depends on another: all at once.
+    void send_releases() {
+        end_ = at_;
+        while (end_ < requests_.size() && std::holds_alternative<Release>(requests_[end_])) {
+            ++end_;
+        }
+        const auto left = std::make_shared<std::atomic<std::size_t>>(end_ - at_);
+        const std::size_t end = end_;
+        for (std::size_t i = at_; i < end; ++i) {
+            engine_.call(std::move(requests_[i]),
+                         [self = shared_from_this(), i, end, left](Response response) {
+                             self->responses_[i] = std::move(response);
+                             if (left->fetch_sub(1) == 1) {
+                                 self->at_ = end;
+                                 self->next();
+                             }
+                         });
+        }
     }
 
     /// Adds items to `body` while the next operation is of the kind and there is room.
@@ -235,7 +258,12 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
         const json* code = lease.find("code");
         const std::string* word = code != nullptr ? code->if_string() : nullptr;
         const auto known = word != nullptr ? wire::parse_error_code(*word) : std::nullopt;
-        return ff::fail(known.value_or(ErrorCode::store_io));
+        Error error{known.value_or(ErrorCode::store_io), {}, {}};
+        if (const json* outcome = lease.find("terminal_outcome");
+            outcome != nullptr && outcome->if_string() != nullptr) {
+            error.fields.emplace_back("terminal_outcome", *outcome->if_string());
+        }
+        return std::unexpected(std::move(error));
     }
 
     void fail_run(const Error& error) {

@@ -1,5 +1,4 @@
-// Waiting for an execution to end. One function, so that another way of hearing of it has one place
-// to go to.
+// Waiting for an end. One place, so that another way of hearing of it has one place to go to.
 #pragma once
 
 #include <chrono>
@@ -12,5 +11,14 @@ namespace ff::client {
 /// the state again and again: every 5 ms at first, every 250 ms at last.
 expected<PublicState> await_end(Engine& engine, const ExecutionId& id,
                                 std::chrono::milliseconds timeout);
+
+/// The same for a flow; `flow_not_found` when there is none.
+expected<FlowSnapshot> await_flow_end(Engine& engine, const FlowId& id,
+                                      std::chrono::milliseconds timeout);
+
+/// Until a cancellation has reached every member its policy is for. A flow that is gone counts as
+/// done.
+expected<void> await_cancel(Engine& engine, const FlowId& id, CancellationPolicy policy,
+                            std::chrono::milliseconds timeout);
 
 }  // namespace ff::client

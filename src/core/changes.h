@@ -9,6 +9,7 @@
 #include <ff/error.h>
 
 #include "core/records.h"
+#include "core/suspension_records.h"
 
 namespace ff::core {
 
@@ -26,15 +27,34 @@ struct Changes {
     std::vector<IdempotencyKey> delete_idempotency;
     std::vector<WorkerRow> put_workers;
     std::vector<WorkerKey> delete_workers;
+    std::vector<Flow> put_flows;
+    /// Its edges, groups and work go with it.
+    std::vector<FlowId> delete_flows;
+    std::vector<Edge> put_edges;
+    std::vector<EdgeGroup> put_groups;
+    std::vector<FlowWork> put_work;  ///< to be kept; work to be done now is `follow_ups`
+    std::vector<FlowWorkKey> delete_work;
+    std::vector<Suspension> put_suspensions;
+    std::vector<Waitpoint> put_waitpoints;
+    std::vector<Signal> put_signals;
+    std::vector<Satisfier> put_satisfiers;
+    std::vector<HmacKey> put_hmac_keys;
+    std::vector<std::string> delete_hmac_keys;
     std::vector<ExecutionEvent> events;
     std::vector<LogEvent> log_events;
+    /// Not written: what must be decided next, in the same transaction.
+    std::vector<FlowWork> follow_ups;
 
     [[nodiscard]] bool empty() const {
         return put_executions.empty() && put_inputs.empty() && put_attempts.empty() &&
                put_grants.empty() && delete_grants.empty() && delete_executions.empty() &&
                put_routes.empty() && put_lanes.empty() && put_idempotency.empty() &&
                delete_idempotency.empty() && put_workers.empty() && delete_workers.empty() &&
-               events.empty() && log_events.empty();
+               put_flows.empty() && delete_flows.empty() && put_edges.empty() &&
+               put_groups.empty() && put_work.empty() && delete_work.empty() &&
+               put_suspensions.empty() && put_waitpoints.empty() && put_signals.empty() &&
+               put_satisfiers.empty() && put_hmac_keys.empty() && delete_hmac_keys.empty() &&
+               events.empty() && log_events.empty() && follow_ups.empty();
     }
 };
 

@@ -1,6 +1,7 @@
 // What a decision gets beside the rows and the command: the time, fresh ids, and settings.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <unordered_map>
 
@@ -8,7 +9,18 @@
 #include <ff/ids.h>
 #include <ff/policy.h>
 
+#include "core/keystore.h"
+
 namespace ff::core {
+
+/// How large a graph may be, so that one client cannot stall the writer.
+struct FlowLimits {
+    std::uint64_t members = 10'000;
+    std::uint64_t edges = 50'000;
+    std::uint64_t inbound_edges = 1'024;  ///< of one execution
+    std::size_t visited_nodes = 100'000;  ///< by the search for a cycle
+    std::size_t cascade_rows = 4'096;     ///< changed in one transaction; the rest goes on after it
+};
 
 /// Settings of the engine that decisions depend on.
 struct Settings {
@@ -16,6 +28,9 @@ struct Settings {
     PartitionCounts partitions;
     DurationMs reclaim_grace_ms = 0;
     DurationMs retention_ms = 86'400'000;
+    FlowLimits flows;
+    bool make_waitpoint_key = true;  ///< when a token is wanted and there is none to sign with
+    std::string keystore_key;        ///< 32 bytes that secrets are sealed with, or empty
 };
 
 /// Parsed policies by their stored text. Most executions share a handful of policies, so a claim
@@ -44,6 +59,7 @@ struct Context {
     RowNumbers& numbers;
     PolicyCache& policies;
     const Settings& settings;
+    Keystore& keystore;
 };
 
 }  // namespace ff::core

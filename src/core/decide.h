@@ -7,7 +7,7 @@
 //
 // Each operation has three functions:
 //   validate  shape and limits of what the caller gave; needs no rows, runs on the caller's thread
-//   reads     what must be loaded
+//   reads     what must be loaded; reads_more: what must be loaded because of that
 //   decide    the decision
 #pragma once
 
@@ -68,19 +68,23 @@ Decision<std::optional<Grant>> decide_grant(const Snapshot& view, const Executio
 
 expected<void> validate(IssueClaimGrant& args);
 void reads(const IssueClaimGrant& args, ReadSet& set);
+void reads_more(const Snapshot& view, const IssueClaimGrant& args, ReadSet& set);
 Decision<Grant> decide(const Snapshot& view, const IssueClaimGrant& args, const Context& ctx);
 
 expected<void> validate(ClaimExecution& args);
 void reads(const ClaimExecution& args, ReadSet& set);
+void reads_more(const Snapshot& view, const ClaimExecution& args, ReadSet& set);
 Decision<ClaimedTask> decide(const Snapshot& view, const ClaimExecution& args, const Context& ctx);
 
 expected<void> validate(ClaimResumedExecution& args);
 void reads(const ClaimResumedExecution& args, ReadSet& set);
+void reads_more(const Snapshot& view, const ClaimResumedExecution& args, ReadSet& set);
 Decision<ClaimedTask> decide(const Snapshot& view, const ClaimResumedExecution& args,
                              const Context& ctx);
 
 expected<void> validate(IssueGrantAndClaim& args);
 void reads(const IssueGrantAndClaim& args, ReadSet& set);
+void reads_more(const Snapshot& view, const IssueGrantAndClaim& args, ReadSet& set);
 Decision<OperatorLease> decide(const Snapshot& view, const IssueGrantAndClaim& args,
                                const Context& ctx);
 
@@ -122,6 +126,7 @@ Decision<StateResult> decide(const Snapshot& view, const Delay& args, const Cont
 
 expected<void> validate(WaitChildren& args);
 void reads(const WaitChildren& args, ReadSet& set);
+void reads_more(const Snapshot& view, const WaitChildren& args, ReadSet& set);
 Decision<StateResult> decide(const Snapshot& view, const WaitChildren& args, const Context& ctx);
 
 expected<void> validate(Release& args);
@@ -143,6 +148,7 @@ struct HandleDue {
     ExecutionId execution_id;
 };
 void reads(const HandleDue& args, ReadSet& set);
+void reads_more(const Snapshot& view, const HandleDue& args, ReadSet& set);
 /// Answers true if anything was due (a renewed lease's early timer finds nothing).
 Decision<bool> decide(const Snapshot& view, const HandleDue& args, const Context& ctx);
 
@@ -152,6 +158,7 @@ void reads(const ChangePriority& args, ReadSet& set);
 Decision<StateResult> decide(const Snapshot& view, const ChangePriority& args, const Context& ctx);
 
 void reads(const ReplayExecution& args, ReadSet& set);
+void reads_more(const Snapshot& view, const ReplayExecution& args, ReadSet& set);
 Decision<StateResult> decide(const Snapshot& view, const ReplayExecution& args, const Context& ctx);
 
 expected<void> validate(BlockExecution& args);
@@ -199,10 +206,186 @@ struct SweepWorker {
 void reads(const SweepWorker& args, ReadSet& set);
 Decision<bool> decide(const Snapshot& view, const SweepWorker& args, const Context& ctx);
 
+// ------------------------------------------------------------------------------------------- flows
+
+expected<void> validate(CreateFlow& args);
+void reads(const CreateFlow& args, ReadSet& set);
+Decision<CreateFlowResult> decide(const Snapshot& view, const CreateFlow& args, const Context& ctx);
+
+void reads(const AddExecutionToFlow& args, ReadSet& set);
+void reads_more(const Snapshot& view, const AddExecutionToFlow& args, ReadSet& set);
+Decision<AddMemberResult> decide(const Snapshot& view, const AddExecutionToFlow& args,
+                                 const Context& ctx);
+
+expected<void> validate(StageDependencyEdge& args);
+void reads(const StageDependencyEdge& args, ReadSet& set);
+void reads_more(const Snapshot& view, const StageDependencyEdge& args, ReadSet& set);
+Decision<StageEdgeResult> decide(const Snapshot& view, const StageDependencyEdge& args,
+                                 const Context& ctx);
+
+expected<void> validate(SetEdgeGroupPolicy& args);
+void reads(const SetEdgeGroupPolicy& args, ReadSet& set);
+void reads_more(const Snapshot& view, const SetEdgeGroupPolicy& args, ReadSet& set);
+Decision<SetPolicyResult> decide(const Snapshot& view, const SetEdgeGroupPolicy& args,
+                                 const Context& ctx);
+
+void reads(const ApplyDependency& args, ReadSet& set);
+void reads_more(const Snapshot& view, const ApplyDependency& args, ReadSet& set);
+Decision<ApplyResult> decide(const Snapshot& view, const ApplyDependency& args, const Context& ctx);
+
+void reads(const ApplyAllDependencies& args, ReadSet& set);
+void reads_more(const Snapshot& view, const ApplyAllDependencies& args, ReadSet& set);
+Decision<ApplyAllResult> decide(const Snapshot& view, const ApplyAllDependencies& args,
+                                const Context& ctx);
+
+expected<void> validate(ResolveDependency& args);
+void reads(const ResolveDependency& args, ReadSet& set);
+void reads_more(const Snapshot& view, const ResolveDependency& args, ReadSet& set);
+Decision<ResolveResult> decide(const Snapshot& view, const ResolveDependency& args,
+                               const Context& ctx);
+
+void reads(const PromoteExecution& args, ReadSet& set);
+void reads_more(const Snapshot& view, const PromoteExecution& args, ReadSet& set);
+Decision<Done> decide(const Snapshot& view, const PromoteExecution& args, const Context& ctx);
+
+void reads(const SealFlow& args, ReadSet& set);
+void reads_more(const Snapshot& view, const SealFlow& args, ReadSet& set);
+Decision<FlowStateResult> decide(const Snapshot& view, const SealFlow& args, const Context& ctx);
+
+void reads(const PauseFlow& args, ReadSet& set);
+Decision<FlowStateResult> decide(const Snapshot& view, const PauseFlow& args, const Context& ctx);
+
+void reads(const ResumeFlow& args, ReadSet& set);
+Decision<FlowStateResult> decide(const Snapshot& view, const ResumeFlow& args, const Context& ctx);
+
+expected<void> validate(SetFlowTags& args);
+void reads(const SetFlowTags& args, ReadSet& set);
+Decision<CountResult> decide(const Snapshot& view, const SetFlowTags& args, const Context& ctx);
+
+expected<void> validate(RemoveFlowTag& args);
+void reads(const RemoveFlowTag& args, ReadSet& set);
+Decision<CountResult> decide(const Snapshot& view, const RemoveFlowTag& args, const Context& ctx);
+
+expected<void> validate(CancelFlow& args);
+void reads(const CancelFlow& args, ReadSet& set);
+void reads_more(const Snapshot& view, const CancelFlow& args, ReadSet& set);
+Decision<CancelFlowResult> decide(const Snapshot& view, const CancelFlow& args, const Context& ctx);
+
+expected<void> validate(CancelFlowHeader& args);
+void reads(const CancelFlowHeader& args, ReadSet& set);
+void reads_more(const Snapshot& view, const CancelFlowHeader& args, ReadSet& set);
+Decision<CancelFlowHeaderResult> decide(const Snapshot& view, const CancelFlowHeader& args,
+                                        const Context& ctx);
+
+void reads(const AckCancelMember& args, ReadSet& set);
+Decision<Done> decide(const Snapshot& view, const AckCancelMember& args, const Context& ctx);
+
+void reads(const RetryFlow& args, ReadSet& set);
+void reads_more(const Snapshot& view, const RetryFlow& args, ReadSet& set);
+Decision<RetryFlowResult> decide(const Snapshot& view, const RetryFlow& args, const Context& ctx);
+
+/// A graph with everything checked and derived that needs no rows. Nodes are executions in an order
+/// in which upstreams come first; edges name them by their place there.
+struct PreparedGraph {
+    struct Node {
+        std::string name;
+        PreparedCreate create;
+        GroupPolicy policy;
+        std::uint64_t inbound = 0;
+    };
+    struct Link {
+        std::size_t from = 0;  ///< `caller`: the execution that spawns
+        std::size_t to = 0;
+        EdgeId id;
+        DependencyKind kind = DependencyKind::success_only;
+        std::optional<std::string> data_passing_ref;
+        std::optional<std::string> when;
+    };
+    static constexpr std::size_t caller = static_cast<std::size_t>(-1);
+
+    std::vector<Node> nodes;
+    std::vector<Link> links;
+};
+
+struct PreparedSubmit {
+    SubmitFlow args;  ///< without its nodes and edges
+    FlowId flow_id;
+    PreparedGraph graph;
+};
+expected<PreparedSubmit> prepare(SubmitFlow args, const Settings& settings, IdSource& ids,
+                                 TimestampMs now);
+void reads(const PreparedSubmit& command, ReadSet& set);
+void reads_more(const Snapshot& view, const PreparedSubmit& command, ReadSet& set);
+Decision<SubmitFlowResult> decide(const Snapshot& view, const PreparedSubmit& command,
+                                  const Context& ctx);
+
+struct PreparedSpawn {
+    LeaseRef lease;
+    PreparedGraph graph;
+};
+expected<PreparedSpawn> prepare(SpawnChildren args, const Settings& settings, IdSource& ids,
+                                TimestampMs now);
+void reads(const PreparedSpawn& command, ReadSet& set);
+void reads_more(const Snapshot& view, const PreparedSpawn& command, ReadSet& set);
+Decision<SpawnResult> decide(const Snapshot& view, const PreparedSpawn& command,
+                             const Context& ctx);
+
+// -------------------------------------------------------------------------------------- suspension
+
+expected<void> validate(CreateWaitpoint& args);
+void reads(const CreateWaitpoint& args, ReadSet& set);
+Decision<WaitpointTicket> decide(const Snapshot& view, const CreateWaitpoint& args,
+                                 const Context& ctx);
+
+expected<void> validate(CloseWaitpoint& args);
+void reads(const CloseWaitpoint& args, ReadSet& set);
+Decision<Done> decide(const Snapshot& view, const CloseWaitpoint& args, const Context& ctx);
+
+/// Ids and keys the caller left out have been filled in (core/condition_rules.h).
+expected<void> validate(Suspend& args);
+void reads(const Suspend& args, ReadSet& set);
+void reads_more(const Snapshot& view, const Suspend& args, ReadSet& set);
+Decision<SuspendResult> decide(const Snapshot& view, const Suspend& args, const Context& ctx);
+
+/// The id of the signal has been filled in.
+expected<void> validate(DeliverSignal& args);
+void reads(const DeliverSignal& args, ReadSet& set);
+void reads_more(const Snapshot& view, const DeliverSignal& args, ReadSet& set);
+Decision<SignalResult> decide(const Snapshot& view, const DeliverSignal& args, const Context& ctx);
+
+expected<void> validate(DeliverApprovalSignal& args);
+void reads(const DeliverApprovalSignal& args, ReadSet& set);
+void reads_more(const Snapshot& view, const DeliverApprovalSignal& args, ReadSet& set);
+Decision<SignalResult> decide(const Snapshot& view, const DeliverApprovalSignal& args,
+                              const Context& ctx);
+
+expected<void> validate(ResumeExecution& args);
+void reads(const ResumeExecution& args, ReadSet& set);
+Decision<StateResult> decide(const Snapshot& view, const ResumeExecution& args, const Context& ctx);
+
+void reads(const ExpireSuspension& args, ReadSet& set);
+Decision<ExpireSuspensionResult> decide(const Snapshot& view, const ExpireSuspension& args,
+                                        const Context& ctx);
+
+expected<void> validate(SeedWaitpointKey& args);
+void reads(const SeedWaitpointKey& args, ReadSet& set);
+Decision<SeedKeyResult> decide(const Snapshot& view, const SeedWaitpointKey& args,
+                               const Context& ctx);
+
+/// How many waitpoints outlive the grace is not known here: the engine adds it to the answer.
+expected<void> validate(RotateWaitpointKey& args);
+void reads(const RotateWaitpointKey& args, ReadSet& set);
+Decision<RotateKeyResult> decide(const Snapshot& view, const RotateWaitpointKey& args,
+                                 const Context& ctx);
+
 /// Operations whose shape cannot be wrong need no validate of their own.
 template <class Op>
 expected<void> validate(Op&) {
     return {};
 }
+/// What must be loaded because of what was loaded; called again until it asks for nothing. Most
+/// operations know at once what they need.
+template <class Op>
+void reads_more(const Snapshot&, const Op&, ReadSet&) {}
 
 }  // namespace ff::core

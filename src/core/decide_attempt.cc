@@ -14,19 +14,6 @@ constexpr std::size_t failure_reason_bytes_max = 4096;
 constexpr std::size_t progress_message_bytes_max = 1024;
 constexpr std::size_t result_bytes_max = 1U << 20;
 
-/// The rejection of a fenced call. A lease found past due is marked, and that mark is committed
-/// although the call fails.
-template <class R>
-Decision<R> refuse(const Snapshot& view, const Execution& found, Error error, const Context& ctx) {
-    Changes changes;
-    if (error.code == ErrorCode::lease_expired && found.state.ownership == OwnershipState::leased) {
-        Execution e = found;
-        mark_lease_expired(view, e, changes, ctx);
-        changes.put_executions.push_back(std::move(e));
-    }
-    return {std::unexpected(std::move(error)), std::move(changes)};
-}
-
 expected<void> check_text(std::string_view field, std::string_view text) {
     // Length is not checked here: these texts are cut to size, never refused for it.
     return check_reason(field, text, std::string_view::npos);
@@ -288,20 +275,7 @@ Decision<StateResult> decide(const Snapshot& view, const CancelExecution& args,
     }
     Execution e = *found;
     Changes changes;
-    const bool by_operator = args.source == "operator_override";
-    Ending ending;
-    ending.outcome = TerminalOutcome::cancelled;
-    ending.attempt_end = AttemptLifecycle::ended_cancelled;
-    ending.release_reason = "cancelled";
-    ending.revoked_by = by_operator ? "operator" : "backend";
-    ending.attempt_failure_reason = "cancelled: " + args.reason;
-    e.cancellation_reason = non_empty(args.reason);
-    e.cancelled_by = args.source;
-    finish(view, e, std::move(ending), changes, ctx.now);
-    if (by_operator) {
-        changes.log_events.push_back(operator_event(
-            view, e, "execution_cancelled", cancel_details(args.reason, args.source), ctx.now));
-    }
+    cancel(view, e, args.reason, args.source, changes, ctx);
     changes.put_executions.push_back(std::move(e));
     return {StateResult{found->id, PublicState::cancelled}, std::move(changes)};
 }
@@ -316,22 +290,45 @@ expected<void> validate(Delay& args) {
 }
 
 void reads(const Delay& args, ReadSet& set) {
-    set.need(args.lease.execution_id, InputNeed::if_tagged);
+    set.need(args.lease.execution_id, InputNeed::if_tagged).attempt = true;
 }
 
 expected<void> validate(WaitChildren&) { return {}; }
 
 void reads(const WaitChildren& args, ReadSet& set) {
-    set.need(args.lease.execution_id, InputNeed::if_tagged);
+    set.need(args.lease.execution_id, InputNeed::if_tagged).attempt = true;
+}
+
+void reads_more(const Snapshot& view, const WaitChildren& args, ReadSet& set) {
+    const Execution* e = view.execution(args.lease.execution_id);
+    if (e != nullptr && e->flow_id && !view.knows_flow(*e->flow_id)) {
+        set.flows.push_back(*e->flow_id);
+    }
+    if (e != nullptr && e->flow_id && !view.knows_group(e->id)) {
+        set.groups.emplace_back(*e->flow_id, e->id);
+    }
 }
 
 expected<void> validate(Release&) { return {}; }
 
 void reads(const Release& args, ReadSet& set) {
-    set.need(args.lease.execution_id, InputNeed::if_tagged);
+    set.need(args.lease.execution_id, InputNeed::if_tagged).attempt = true;
 }
 
 namespace {
+
+/// Has this very lease put its attempt aside this way already? Then the answer was lost, and the
+/// call is repeated.
+bool is_aside(const Snapshot& view, const Execution& e, const LeaseRef& lease,
+              std::string_view literal) {
+    if (e.state.phase != LifecyclePhase::runnable || !names_last_lease(e, lease) ||
+        !e.current_attempt_index) {
+        return false;
+    }
+    const Attempt* attempt = view.attempt(e, *e.current_attempt_index);
+    return attempt != nullptr && attempt->state == AttemptLifecycle::suspended &&
+           attempt->suspension_id == literal;
+}
 
 /// Shared by the three ways to put a running attempt aside: fence, pause, then `move` to where it
 /// waits.
@@ -345,6 +342,9 @@ Decision<StateResult> put_aside(const Snapshot& view, const LeaseRef& lease, Fen
     }
     if (auto ok = check_fence_shape(lease, rule, source, ctx.settings); !ok) {
         return std::move(ok).error();
+    }
+    if (is_aside(view, *found, lease, literal)) {
+        return StateResult{found->id, found->public_state};
     }
     if (auto ok = check_fence(*found, lease, ctx.now); !ok) {
         return refuse<StateResult>(view, *found, std::move(ok).error(), ctx);
@@ -376,9 +376,23 @@ Decision<StateResult> decide(const Snapshot& view, const Delay& args, const Cont
 }
 
 Decision<StateResult> decide(const Snapshot& view, const WaitChildren& args, const Context& ctx) {
-    // An execution outside a flow has no dependency that could ever resolve: it goes on at once.
-    return put_aside(view, args.lease, FenceRule::operator_may_omit, args.source,
-                     "waiting_children", ctx, [&](Execution& e) { make_eligible(e, ctx.now); });
+    return put_aside(
+        view, args.lease, FenceRule::operator_may_omit, args.source, "waiting_children", ctx,
+        [&](Execution& e) {
+            // Without an edge that could still be resolved nothing would ever wake it.
+            const EdgeGroup* group = e.flow_id ? view.group(e.id) : nullptr;
+            if (group == nullptr || group->staged == 0 || group->state != GroupState::pending) {
+                make_eligible(e, ctx.now);
+                return;
+            }
+            e.blocking_detail = "waiting for child executions to complete";
+            set_state(e,
+                      {LifecyclePhase::runnable, OwnershipState::unowned,
+                       EligibilityState::blocked_by_dependencies,
+                       BlockingReason::waiting_for_children, TerminalOutcome::none,
+                       AttemptState::attempt_interrupted},
+                      ctx.now);
+        });
 }
 
 Decision<StateResult> decide(const Snapshot& view, const Release& args, const Context& ctx) {

@@ -1,3 +1,4 @@
+#include "core/cascade.h"
 #include "core/leasing.h"
 #include "core/validate.h"
 
@@ -110,6 +111,9 @@ Decision<std::optional<ClaimedTask>> decide_take(const Snapshot& view, const Exe
     if (!task && task.error().code != ErrorCode::execution_not_reclaimable) {
         return std::move(task).error();
     }
+    if (task) {
+        take_slot(view, e, changes);
+    }
     changes.put_executions.push_back(std::move(e));
     if (!task) {
         return {std::optional<ClaimedTask>(), std::move(changes)};
@@ -173,6 +177,10 @@ expected<void> validate(IssueClaimGrant& args) {
 
 void reads(const IssueClaimGrant& args, ReadSet& set) { set.need(args.execution_id).grant = true; }
 
+void reads_more(const Snapshot& view, const IssueClaimGrant& args, ReadSet& set) {
+    read_flow_of(view, args.execution_id, set);
+}
+
 Decision<Grant> decide(const Snapshot& view, const IssueClaimGrant& args, const Context& ctx) {
     const Execution* found = view.execution(args.execution_id);
     if (found == nullptr) {
@@ -193,6 +201,9 @@ Decision<Grant> decide(const Snapshot& view, const IssueClaimGrant& args, const 
     if (route.key.lane != args.lane_id) {
         return ff::fail(ErrorCode::execution_not_in_eligible_set,
                         "it belongs to lane " + route.key.lane);
+    }
+    if (auto ok = check_admitted(view, e); !ok) {
+        return std::move(ok).error();
     }
     Changes changes;
     if (!satisfies(args.capabilities, route.required)) {
@@ -226,6 +237,10 @@ expected<void> validate(ClaimExecution& args) {
 
 void reads(const ClaimExecution& args, ReadSet& set) { reads_for_grant_use(args, set); }
 
+void reads_more(const Snapshot& view, const ClaimExecution& args, ReadSet& set) {
+    read_flow_of(view, args.execution_id, set);
+}
+
 Decision<ClaimedTask> decide(const Snapshot& view, const ClaimExecution& args, const Context& ctx) {
     const Execution* found = view.execution(args.execution_id);
     if (found == nullptr) {
@@ -255,6 +270,9 @@ Decision<ClaimedTask> decide(const Snapshot& view, const ClaimExecution& args, c
     if (auto ok = check_grant(view, e, args, ctx.now); !ok) {
         return std::move(ok).error();
     }
+    if (auto ok = check_admitted(view, e); !ok) {
+        return std::move(ok).error();
+    }
     Changes changes;
     const Lessee lessee{args.worker_id,    args.worker_instance_id, args.lane_id,
                         args.lease_ttl_ms, args.lease_id,           args.attempt_id};
@@ -262,6 +280,7 @@ Decision<ClaimedTask> decide(const Snapshot& view, const ClaimExecution& args, c
     if (!task) {
         return std::move(task).error();
     }
+    take_slot(view, e, changes);
     changes.put_executions.push_back(std::move(e));
     return {std::move(*task), std::move(changes)};
 }
@@ -273,6 +292,10 @@ expected<void> validate(ClaimResumedExecution& args) {
 }
 
 void reads(const ClaimResumedExecution& args, ReadSet& set) { reads_for_grant_use(args, set); }
+
+void reads_more(const Snapshot& view, const ClaimResumedExecution& args, ReadSet& set) {
+    read_flow_of(view, args.execution_id, set);
+}
 
 Decision<ClaimedTask> decide(const Snapshot& view, const ClaimResumedExecution& args,
                              const Context& ctx) {
@@ -294,6 +317,9 @@ Decision<ClaimedTask> decide(const Snapshot& view, const ClaimResumedExecution& 
     if (auto ok = check_grant(view, e, args, ctx.now); !ok) {
         return std::move(ok).error();
     }
+    if (auto ok = check_admitted(view, e); !ok) {
+        return std::move(ok).error();
+    }
     Changes changes;
     const Lessee lessee{args.worker_id,    args.worker_instance_id, args.lane_id,
                         args.lease_ttl_ms, args.lease_id,           std::nullopt};
@@ -301,6 +327,7 @@ Decision<ClaimedTask> decide(const Snapshot& view, const ClaimResumedExecution& 
     if (!task) {
         return std::move(task).error();
     }
+    take_slot(view, e, changes);
     changes.put_executions.push_back(std::move(e));
     return {std::move(*task), std::move(changes)};
 }
@@ -312,6 +339,10 @@ expected<void> validate(IssueGrantAndClaim& args) {
 
 void reads(const IssueGrantAndClaim& args, ReadSet& set) {
     set.need(args.execution_id, InputNeed::always);
+}
+
+void reads_more(const Snapshot& view, const IssueGrantAndClaim& args, ReadSet& set) {
+    read_flow_of(view, args.execution_id, set);
 }
 
 Decision<OperatorLease> decide(const Snapshot& view, const IssueGrantAndClaim& args,
@@ -336,6 +367,9 @@ Decision<OperatorLease> decide(const Snapshot& view, const IssueGrantAndClaim& a
         return ff::fail(ErrorCode::execution_not_eligible,
                         std::string(to_string(e.state.eligibility)));
     }
+    if (auto ok = check_admitted(view, e); !ok) {
+        return std::move(ok).error();
+    }
     Changes changes;
     const Lessee lessee{"operator",   "operator",  args.lane_id, args.lease_duration_ms,
                         std::nullopt, std::nullopt};
@@ -348,6 +382,7 @@ Decision<OperatorLease> decide(const Snapshot& view, const IssueGrantAndClaim& a
     }
     const Handle& handle = task->handle;
     OperatorLease lease{handle.lease_id, handle.lease_epoch, handle.attempt_index, handle};
+    take_slot(view, e, changes);
     changes.put_executions.push_back(std::move(e));
     return {std::move(lease), std::move(changes)};
 }

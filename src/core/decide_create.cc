@@ -2,6 +2,7 @@
 
 #include <ff/json.h>
 #include "core/decide.h"
+#include "core/new_execution.h"
 #include "core/transitions.h"
 #include "core/validate.h"
 
@@ -71,6 +72,8 @@ std::optional<IdempotencyKey> idempotency_key(const CreateExecution& args) {
     return IdempotencyKey{args.ns, *args.idempotency_key};
 }
 
+}  // namespace
+
 void append_tag_events(const CreateExecution& args, const Execution& e, Changes& changes,
                        TimestampMs now) {
     if (args.tags.empty()) {
@@ -125,8 +128,6 @@ Execution new_execution(const PreparedCreate& command, const Policy& policy, con
     return e;
 }
 
-}  // namespace
-
 expected<PreparedCreate> prepare(CreateExecution args, const Settings& settings, IdSource& ids,
                                  TimestampMs now) {
     FF_TRY_VOID(check_shape(args, settings));
@@ -167,14 +168,57 @@ void reads(const PreparedCreate& command, ReadSet& set) {
     }
 }
 
-Decision<CreateResult> decide(const Snapshot& view, const PreparedCreate& command,
-                              const Context& ctx) {
+ExecutionInput new_input(const PreparedCreate& command, Eid eid) {
     const CreateExecution& args = command.args;
-    const Lane* lane = view.lane(args.lane_id);
+    ExecutionInput input;
+    input.eid = eid;
+    input.creator_identity = args.creator_identity;
+    input.payload = args.input_payload;
+    input.payload_encoding = args.payload_encoding;
+    input.policy = command.policy_json;
+    input.tags = args.tags;
+    input.idempotency_key = args.idempotency_key;
+    return input;
+}
+
+RouteId NewRows::route(const RouteKey& key, const Policy& policy, Changes& changes,
+                       const Context& ctx) {
+    if (auto it = routes_.find(key); it != routes_.end()) {
+        return it->second;
+    }
+    if (const Route* known = view_.route(key)) {
+        return routes_.emplace(key, known->id).first->second;
+    }
+    Route fresh{ctx.numbers.next_route_id(), key, {}};
+    if (policy.routing_requirements) {
+        fresh.required = policy.routing_requirements->required_capabilities;
+    }
+    const RouteId id = fresh.id;
+    changes.put_routes.push_back(std::move(fresh));
+    return routes_.emplace(key, id).first->second;
+}
+
+void NewRows::lane(const std::string& name, Changes& changes, const Context& ctx) {
+    if (lanes_.insert(name).second && view_.lane(name) == nullptr) {
+        changes.put_lanes.push_back({name, LaneState::active, ctx.now});
+    }
+}
+
+expected<void> check_lane_accepts(const Snapshot& view, const std::string& name) {
+    const Lane* lane = view.lane(name);
     if (lane != nullptr &&
         (lane->state == LaneState::draining || lane->state == LaneState::disabled)) {
         return ff::fail(ErrorCode::lane_not_accepting,
-                        "lane " + args.lane_id + " is " + std::string(to_string(lane->state)));
+                        "lane " + name + " is " + std::string(to_string(lane->state)));
+    }
+    return {};
+}
+
+Decision<CreateResult> decide(const Snapshot& view, const PreparedCreate& command,
+                              const Context& ctx) {
+    const CreateExecution& args = command.args;
+    if (auto ok = check_lane_accepts(view, args.lane_id); !ok) {
+        return std::move(ok).error();
     }
     const auto key = idempotency_key(args);
     if (key) {
@@ -192,20 +236,10 @@ Decision<CreateResult> decide(const Snapshot& view, const PreparedCreate& comman
     const Policy& policy = *command.policy;
 
     Changes changes;
+    NewRows made(view);
     Execution e = new_execution(command, policy, ctx);
-    if (const Route* route = view.route(command.route)) {
-        e.route = route->id;
-    } else {
-        Route fresh{ctx.numbers.next_route_id(), command.route, {}};
-        if (policy.routing_requirements) {
-            fresh.required = policy.routing_requirements->required_capabilities;
-        }
-        e.route = fresh.id;
-        changes.put_routes.push_back(std::move(fresh));
-    }
-    if (lane == nullptr) {
-        changes.put_lanes.push_back({args.lane_id, LaneState::active, ctx.now});
-    }
+    e.route = made.route(command.route, policy, changes, ctx);
+    made.lane(args.lane_id, changes, ctx);
     if (key) {
         const DurationMs window = policy.dedup_window_ms.value_or(dedup_window_default_ms);
         if (window > 0) {
@@ -213,15 +247,7 @@ Decision<CreateResult> decide(const Snapshot& view, const PreparedCreate& comman
         }
     }
     append_tag_events(args, e, changes, ctx.now);
-
-    ExecutionInput input;
-    input.eid = e.eid;
-    input.creator_identity = args.creator_identity;
-    input.payload = args.input_payload;
-    input.payload_encoding = args.payload_encoding;
-    input.policy = command.policy_json;
-    input.tags = args.tags;
-    input.idempotency_key = args.idempotency_key;
+    ExecutionInput input = new_input(command, e.eid);
     const PublicState shown = e.public_state;
     changes.put_executions.push_back(std::move(e));
     changes.put_inputs.push_back(std::move(input));

@@ -2,6 +2,7 @@
 #include "core/derive.h"
 #include "core/leasing.h"
 #include "core/validate.h"
+#include "core/waiting.h"
 
 namespace ff::core {
 
@@ -236,6 +237,13 @@ void reads(const HandleDue& args, ReadSet& set) {
     set.need(args.execution_id, InputNeed::if_tagged_or_policy).attempt = true;
 }
 
+void reads_more(const Snapshot& view, const HandleDue& args, ReadSet& set) {
+    const Execution* e = view.execution(args.execution_id);
+    if (e != nullptr && e->flow_id && is_terminal(e->state) && !view.knows_flow(*e->flow_id)) {
+        set.flows.push_back(*e->flow_id);  // retention: what runs may still need it
+    }
+}
+
 namespace {
 
 bool due(const std::optional<TimestampMs>& at, TimestampMs now) { return at && *at <= now; }
@@ -302,9 +310,23 @@ Decision<bool> decide(const Snapshot& view, const HandleDue& args, const Context
         act(due(e.delay_until, ctx.now))) {
         make_eligible(e, ctx.now);
     }
+    if (e.state.phase == LifecyclePhase::suspended && act(due(e.suspension_timeout_at, ctx.now))) {
+        if (auto ok = apply_suspension_timeout(view, e, changes, ctx); !ok) {
+            return std::move(ok).error();
+        }
+    }
+    if (act(due(e.waitpoint_due_at, ctx.now))) {
+        Waits waits(view, e);
+        waits.close_expired_pending(ctx.now);
+        waits.put(e, changes);
+    }
     if (is_terminal(e.state) && act(due(next_due(e, ctx.settings.retention_ms), ctx.now))) {
-        changes.delete_executions.push_back(e.eid);
-        return {true, std::move(changes)};
+        const Flow* flow = view.flow_of(e);
+        if (flow == nullptr || flow->live == 0) {
+            changes.delete_executions.push_back(e.eid);
+            return {true, std::move(changes)};
+        }
+        e.retain_until = ctx.now + e.retention_ms.value_or(ctx.settings.retention_ms);
     }
     // Put even when nothing was due: that re-arms the timer that fired early.
     changes.put_executions.push_back(std::move(e));

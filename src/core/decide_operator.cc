@@ -3,6 +3,7 @@
 
 #include <ff/json.h>
 #include "core/decide.h"
+#include "core/replay.h"
 #include "core/transitions.h"
 #include "core/validate.h"
 
@@ -44,52 +45,25 @@ void reads(const ReplayExecution& args, ReadSet& set) {
     set.need(args.execution_id, InputNeed::if_tagged_or_policy);
 }
 
+void reads_more(const Snapshot& view, const ReplayExecution& args, ReadSet& set) {
+    need_replay(view, args.execution_id, set);
+}
+
 Decision<StateResult> decide(const Snapshot& view, const ReplayExecution& args,
                              const Context& ctx) {
     const Execution* found = view.execution(args.execution_id);
     if (found == nullptr) {
         return ff::fail(ErrorCode::execution_not_found);
     }
-    if (!is_terminal(found->state)) {
-        return ff::fail(ErrorCode::execution_not_terminal,
-                        "it is " + std::string(to_string(found->public_state)));
+    if (auto ok = check_replay(view, *found, ctx); !ok) {
+        return std::move(ok).error();
     }
-    auto policy = policy_of(view, *found, ctx);
-    if (!policy) {
-        return std::move(policy).error();
+    GraphEdit edit(view, ctx);
+    if (auto ok = replay(edit, view, args.execution_id, ctx); !ok) {
+        return std::move(ok).error();
     }
-    const std::uint32_t cap = *policy != nullptr ? (*policy)->replay_cap() : Policy{}.replay_cap();
-    if (found->replay_count >= cap) {
-        return ff::fail(ErrorCode::max_replays_exhausted,
-                        std::to_string(found->replay_count) + " of " + std::to_string(cap));
-    }
-    Execution e = *found;
-    Changes changes;
-    e.replay_count += 1;
-    e.retry_count = 0;
-    e.lease_reclaim_count = 0;
-    e.completed_at.reset();
-    e.failure_reason.reset();
-    e.failure_category.reset();
-    e.cancellation_reason.reset();
-    e.cancelled_by.reset();
-    e.lineage_previous_index = e.current_attempt_index;
-    e.lineage_requested_by = "operator";
-    e.lineage_reason = "operator_replay";
-    if (e.execution_deadline_at && *e.execution_deadline_at <= ctx.now) {
-        e.execution_deadline_at.reset();
-    }
-    e.state.attempt_state = AttemptState::pending_replay_attempt;
-    make_eligible(e, ctx.now);
-
-    ExecutionEvent history = lease_event(view, e, LeaseEventType::replay_initiated, ctx.now);
-    history.reason = "normal";
-    changes.events.push_back(std::move(history));
-    changes.log_events.push_back(
-        operator_event(view, e, "replayed", js::dump(js::Object{{"branch", "normal"}}), ctx.now));
-    StateResult reply{e.id, e.public_state};
-    changes.put_executions.push_back(std::move(e));
-    return {reply, std::move(changes)};
+    const StateResult reply{found->id, edit.execution(args.execution_id)->public_state};
+    return {reply, edit.take()};
 }
 
 // --------------------------------------------------------------------------- block and unblock

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 
+#include "core/flow_rules.h"
+
 namespace ff::core {
 
 std::optional<ReadyKey> ready_key(const Execution& e) {
+    if (e.gate) {
+        return ReadyKey{gate_route(*e.gate), -e.priority, e.eid};
+    }
     if (e.grant_expires_at) {
         return std::nullopt;
     }
@@ -35,6 +40,10 @@ void take_earlier(std::optional<TimestampMs>& due, const std::optional<Timestamp
 
 }  // namespace
 
+RouteId gate_route(const std::string& gate) {
+    return -1 - static_cast<RouteId>(fnv1a64(gate) >> 1U);
+}
+
 std::optional<TimerKey> timer_key(const Execution& e) {
     if (!e.timer_at) {
         return std::nullopt;
@@ -44,18 +53,23 @@ std::optional<TimerKey> timer_key(const Execution& e) {
 
 std::optional<TimestampMs> next_due(const Execution& e, DurationMs retention_default_ms) {
     if (is_terminal(e.state)) {
-        return e.completed_at.value_or(e.last_transition_at) +
-               e.retention_ms.value_or(retention_default_ms);
+        const TimestampMs end = e.completed_at.value_or(e.last_transition_at) +
+                                e.retention_ms.value_or(retention_default_ms);
+        return std::max(end, e.retain_until.value_or(end));
     }
     std::optional<TimestampMs> due;
     if (e.state.ownership == OwnershipState::leased) {
         take_earlier(due, e.lease_expires_at);
     }
-    take_earlier(due, e.delay_until);
+    if (e.state.eligibility == EligibilityState::not_eligible_until_time) {
+        take_earlier(due, e.delay_until);  // one that waits for others has its delay before it
+    }
     take_earlier(due, e.execution_deadline_at);
     take_earlier(due, e.attempt_deadline_at);
     take_earlier(due, e.grant_expires_at);
     take_earlier(due, e.reclaim_not_before);
+    take_earlier(due, e.suspension_timeout_at);
+    take_earlier(due, e.waitpoint_due_at);
     return due;
 }
 
@@ -71,6 +85,52 @@ void arm_timer(const std::optional<Execution>& stored, Execution& current, Times
         return;
     }
     current.timer_at = want;
+}
+
+bool is_being_cancelled(const Flow& flow) {
+    return flow.state == FlowState::cancelled && flow.live > 0 &&
+           flow.cancellation_policy == CancellationPolicy::cancel_all;
+}
+
+bool is_held(const Flow& flow) {
+    return flow.live > 0 &&
+           (flow.paused || flow.max_active_members > 0 || is_being_cancelled(flow));
+}
+
+void arm_flow(Flow& flow, DurationMs retention_default_ms) {
+    flow.timer_at.reset();
+    if (flow.state == FlowState::open) {
+        take_earlier(flow.timer_at, flow.deadline_at);
+    }
+    if (flow.node_count == 0) {
+        take_earlier(flow.timer_at, flow.created_at + retention_default_ms);
+    }
+    flow.held = is_held(flow);
+}
+
+void add_follow_ups(const Execution* before, const Execution& after, TimestampMs now,
+                    std::vector<FlowWork>& out) {
+    if (!after.flow_id) {
+        return;
+    }
+    const auto add = [&](FlowWorkKind kind, std::optional<std::string> reason = {}) {
+        out.push_back({{*after.flow_id, kind, after.id}, std::move(reason), now});
+    };
+    if (before != nullptr && before->flow_id && !is_terminal(before->state) &&
+        is_terminal(after.state)) {
+        const bool bad = is_bad_end(after);
+        add(FlowWorkKind::counted, bad ? std::string(to_string(after.state.outcome)) : "");
+        add(FlowWorkKind::ended);
+    }
+    if (before != nullptr && before->holds_flow_slot && !after.holds_flow_slot) {
+        add(FlowWorkKind::slot_freed);
+    }
+}
+
+void add_follow_ups_of_removal(const Execution& gone, TimestampMs now, std::vector<FlowWork>& out) {
+    if (gone.flow_id) {
+        out.push_back({{*gone.flow_id, FlowWorkKind::trimmed, gone.id}, std::nullopt, now});
+    }
 }
 
 Bucket bucket(const Execution& e) {

@@ -6,6 +6,8 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/records.h"
 
@@ -40,10 +42,27 @@ std::optional<TimerKey> timer_key(const Execution& execution);
 /// The earliest moment at which time alone changes this execution.
 std::optional<TimestampMs> next_due(const Execution& execution, DurationMs retention_default_ms);
 
+/// Executions that a limit holds back wait in the order of claims, too: in a queue of their own,
+/// which no claim looks at. Its number is negative, as no route's is.
+RouteId gate_route(const std::string& gate);
+
 /// Sets `current.timer_at`. A renewed lease keeps its earlier timer: when that fires it finds
 /// nothing due and is armed again, so a renewal costs no index write.
 void arm_timer(const std::optional<Execution>& stored, Execution& current, TimestampMs now,
                DurationMs retention_default_ms);
+
+/// Is every member that has not ended about to be cancelled?
+bool is_being_cancelled(const Flow& flow);
+/// Must a claim look at the flow before it takes a member?
+bool is_held(const Flow& flow);
+/// Sets `timer_at` and `held` of a flow.
+void arm_flow(Flow& flow, DurationMs retention_default_ms);
+
+/// What a change of an execution asks to be done to its flow. `before` is null for a new one.
+void add_follow_ups(const Execution* before, const Execution& after, TimestampMs now,
+                    std::vector<FlowWork>& out);
+/// The same for one that retention removes.
+void add_follow_ups_of_removal(const Execution& gone, TimestampMs now, std::vector<FlowWork>& out);
 
 /// Lists of executions in conditions that are rare on the hot path (create, claim, complete passes
 /// through none of them). `none` means: not listed.

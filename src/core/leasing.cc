@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <ff/json.h>
+#include "core/waiting.h"
 
 namespace ff::core {
 
@@ -185,6 +186,7 @@ expected<ClaimedTask> lease_reclaimed_attempt(const Snapshot& view, Execution& e
     const auto old_lease = e.lease_id;
     changes.put_attempts.push_back(std::move(old));
     consume_grant(e, changes);
+    close_waits(view, e, "attempt_ended", changes, ctx.now);
 
     e.lineage_reason = lost;
     e.lineage_requested_by.reset();

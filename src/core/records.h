@@ -15,6 +15,8 @@
 #include <ff/ids.h>
 #include <ff/states.h>
 
+#include "core/flow_records.h"
+
 namespace ff::core {
 
 /// The store's own number of an execution, in creation order. Never shown to callers.
@@ -68,6 +70,20 @@ struct ExecutionExtra {
     std::optional<std::string> cancellation_reason;
     std::optional<std::string> cancelled_by;
     std::optional<TimestampMs> last_capability_mismatch_at;
+    bool holds_flow_slot = false;  ///< counts in its flow's max_active_members
+    std::optional<std::string> gate;  ///< the queue it waits in until a limit lets it pass
+    std::optional<TimestampMs> retain_until;  ///< past its time, but its flow still runs
+    // Waiting for signals. The rows themselves are in core/suspension_records.h.
+    std::optional<SuspensionId> current_suspension_id;
+    std::optional<WaitpointId> current_waitpoint_id;   ///< the primary one
+    std::optional<TimestampMs> suspension_timeout_at;  ///< of the open suspension
+    std::optional<TimestampMs> waitpoint_due_at;       ///< the earliest pending one expires
+    std::uint32_t suspension_count = 0;                ///< episodes so far
+    std::uint32_t open_waitpoints = 0;                 ///< pending or active
+    std::uint64_t signal_count = 0;                    ///< in its ledger
+    std::uint64_t timeout_signals = 0;                 ///< of these, that time itself has sent
+    std::optional<TimestampMs> last_hmac_validation_failed_at;
+    bool has_waits = false;  ///< a waitpoint was made for it, once; kept by the store
 
     bool operator==(const ExecutionExtra&) const = default;
 };
@@ -128,6 +144,10 @@ struct ExecutionInput {
     std::optional<std::string> policy;  ///< normalised JSON
     Tags tags;
     std::optional<std::string> idempotency_key;
+    std::optional<std::string> flow_node;  ///< its name in a submitted graph
+    /// What create gave, when an upstream's result has taken its place.
+    std::optional<std::string> original_payload;
+    std::optional<std::string> original_encoding;
 
     bool operator==(const ExecutionInput&) const = default;
 };
@@ -257,7 +277,7 @@ struct ExecutionEvent {
     bool operator==(const ExecutionEvent&) const = default;
 };
 
-FF_WORD_ENUM(LogFamily, signal_delivery, instance_tags, operator_, workers)
+FF_WORD_ENUM(LogFamily, signal_delivery, instance_tags, operator_, workers, flows)
 
 /// Events of the families that are rare enough to carry their payload as JSON.
 struct LogEvent {

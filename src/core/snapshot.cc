@@ -116,6 +116,213 @@ std::vector<ExecutionId> Snapshot::leased_by(const WorkerKey& key) const {
     return ids;
 }
 
+// -------------------------------------------------------------------------------------- flows
+
+const ExecutionCell* Snapshot::find(const ExecutionId& id) const {
+    auto it = by_id_.find(id);
+    return it == by_id_.end() ? nullptr : it->second;
+}
+
+const FlowCell* Snapshot::find_flow(const FlowId& id) const {
+    auto it = flows.find(id);
+    return it == flows.end() ? nullptr : &it->second;
+}
+
+const Flow* Snapshot::flow(const FlowId& id) const {
+    const FlowCell* cell = find_flow(id);
+    FF_CHECK(cell != nullptr && cell->flow.loaded, "flow was not loaded");
+    return cell->flow.get();
+}
+
+const Flow* Snapshot::flow_of(const Execution& execution) const {
+    return execution.flow_id ? flow(*execution.flow_id) : nullptr;
+}
+
+const Edge* Snapshot::edge(const EdgeKey& key) const {
+    auto it = edges.find(key);
+    FF_CHECK(it != edges.end() && it->second.loaded, "edge was not loaded");
+    return it->second.get();
+}
+
+const EdgeGroup* Snapshot::group(const ExecutionId& downstream) const {
+    const ExecutionCell* cell = find(downstream);
+    FF_CHECK(cell != nullptr && cell->group.loaded, "edge group was not loaded");
+    return cell->group.get();
+}
+
+std::vector<const Edge*> Snapshot::edges_at(const std::vector<EdgeKey>& keys) const {
+    std::vector<const Edge*> out;
+    out.reserve(keys.size());
+    for (const EdgeKey& key : keys) {
+        out.push_back(edge(key));
+    }
+    return out;
+}
+
+std::vector<const Edge*> Snapshot::outbound(const ExecutionId& upstream) const {
+    FF_CHECK(knows_outbound(upstream), "outbound edges were not loaded");
+    return edges_at(*find(upstream)->outbound);
+}
+
+std::vector<const Edge*> Snapshot::inbound(const ExecutionId& downstream) const {
+    FF_CHECK(knows_inbound(downstream), "inbound edges were not loaded");
+    return edges_at(*find(downstream)->inbound);
+}
+
+std::vector<const Edge*> Snapshot::edges_of(const FlowId& flow) const {
+    FF_CHECK(knows_edges_of(flow), "edges of the flow were not loaded");
+    std::vector<const Edge*> out;
+    for (auto it = edges.lower_bound({flow, EdgeId{}}); it != edges.end() && it->first.flow == flow;
+         ++it) {
+        if (const Edge* row = it->second.get()) {
+            out.push_back(row);
+        }
+    }
+    return out;
+}
+
+const std::vector<ExecutionId>& Snapshot::members(const FlowId& flow) const {
+    FF_CHECK(knows_members(flow), "members of the flow were not loaded");
+    return *find_flow(flow)->members;
+}
+
+const FlowWork* Snapshot::work(const FlowWorkKey& key) const {
+    auto it = flow_work.find(key);
+    FF_CHECK(it != flow_work.end() && it->second.loaded, "work was not loaded");
+    return it->second.get();
+}
+
+const std::vector<ExecutionId>& Snapshot::parked(const std::string& gate) const {
+    FF_CHECK(knows_parked(gate), "the queue of a gate was not loaded");
+    return parked_.at(gate);
+}
+
+bool Snapshot::knows_parked(const std::string& gate) const { return parked_.contains(gate); }
+
+void Snapshot::load_parked(const std::string& gate, std::vector<ExecutionId> ids) {
+    parked_.insert_or_assign(gate, std::move(ids));
+}
+
+bool Snapshot::knows_execution(const ExecutionId& id) const {
+    const ExecutionCell* cell = find(id);
+    return cell != nullptr && cell->execution.loaded;
+}
+
+bool Snapshot::knows_input(const ExecutionId& id) const {
+    const ExecutionCell* cell = find(id);
+    return cell != nullptr && cell->input.loaded;
+}
+
+bool Snapshot::knows_attempt(const Execution& execution) const {
+    const ExecutionCell* cell = find(execution.id);
+    if (cell == nullptr || !execution.current_attempt_index) {
+        return cell != nullptr;
+    }
+    auto it = cell->attempts.find(*execution.current_attempt_index);
+    return it != cell->attempts.end() && it->second.loaded;
+}
+
+bool Snapshot::knows_flow(const FlowId& id) const {
+    const FlowCell* cell = find_flow(id);
+    return cell != nullptr && cell->flow.loaded;
+}
+
+bool Snapshot::knows_members(const FlowId& id) const {
+    const FlowCell* cell = find_flow(id);
+    return cell != nullptr && cell->members.has_value();
+}
+
+bool Snapshot::knows_edges_of(const FlowId& id) const {
+    const FlowCell* cell = find_flow(id);
+    return cell != nullptr && cell->edges_known;
+}
+
+bool Snapshot::knows_outbound(const ExecutionId& id) const {
+    const ExecutionCell* cell = find(id);
+    return cell != nullptr && cell->outbound.has_value();
+}
+
+bool Snapshot::knows_inbound(const ExecutionId& id) const {
+    const ExecutionCell* cell = find(id);
+    return cell != nullptr && cell->inbound.has_value();
+}
+
+bool Snapshot::knows_group(const ExecutionId& downstream) const {
+    const ExecutionCell* cell = find(downstream);
+    return cell != nullptr && cell->group.loaded;
+}
+
+void Snapshot::load_flow(const FlowId& id, std::optional<Flow> row) {
+    flows[id].flow.load(std::move(row));
+}
+
+void Snapshot::load_members(const FlowId& id, std::vector<ExecutionId> ids) {
+    FlowCell& cell = flows[id];
+    if (cell.members) {
+        return;
+    }
+    for (const ExecutionCell& member : cells) {
+        if (member.execution.dirty && member.execution.current &&
+            member.execution.current->flow_id == id) {
+            ids.push_back(member.id);
+        }
+    }
+    std::ranges::sort(ids);
+    ids.erase(std::ranges::unique(ids).begin(), ids.end());
+    cell.members = std::move(ids);
+}
+
+void Snapshot::load_edge(const EdgeKey& key, std::optional<Edge> row) {
+    edges[key].load(std::move(row));
+}
+
+namespace {
+
+/// Adds the keys of edges that only the batch knows.
+void join_own(std::vector<EdgeKey>& keys,
+              const std::unordered_map<ExecutionId, std::vector<EdgeKey>>& own,
+              const ExecutionId& execution) {
+    if (auto it = own.find(execution); it != own.end()) {
+        keys.insert(keys.end(), it->second.begin(), it->second.end());
+        std::ranges::sort(keys);
+        keys.erase(std::ranges::unique(keys).begin(), keys.end());
+    }
+}
+
+}  // namespace
+
+void Snapshot::load_outbound(const ExecutionId& upstream, std::vector<EdgeKey> keys) {
+    ExecutionCell& target = cell(upstream);
+    if (!target.outbound) {
+        join_own(keys, own_outbound_, upstream);
+        target.outbound = std::move(keys);
+    }
+}
+
+void Snapshot::load_inbound(const ExecutionId& downstream, std::vector<EdgeKey> keys) {
+    ExecutionCell& target = cell(downstream);
+    if (!target.inbound) {
+        join_own(keys, own_inbound_, downstream);
+        target.inbound = std::move(keys);
+    }
+}
+
+void Snapshot::load_edges_of(const FlowId& flow) {
+    FlowCell& target = flows[flow];
+    if (target.edges_known) {
+        return;
+    }
+    target.edges_known = true;
+}
+
+void Snapshot::load_group(const ExecutionId& downstream, std::optional<EdgeGroup> row) {
+    cell(downstream).group.load(std::move(row));
+}
+
+void Snapshot::load_work(const FlowWorkKey& key, std::optional<FlowWork> row) {
+    flow_work[key].load(std::move(row));
+}
+
 ExecutionCell& Snapshot::cell(const ExecutionId& id) {
     auto [it, fresh] = by_id_.try_emplace(id, nullptr);
     if (fresh) {
@@ -158,6 +365,7 @@ void Snapshot::load_leased_by(const WorkerKey& key, std::vector<ExecutionId> ids
 }
 
 void Snapshot::apply(Changes changes) {
+    waits.apply(changes);
     std::ranges::move(changes.put_routes, std::back_inserter(new_routes));
     for (auto& lane : changes.put_lanes) {
         auto name = lane.name;
@@ -170,6 +378,9 @@ void Snapshot::apply(Changes changes) {
             target.grant = {};
             target.grant.load(std::nullopt);
             target.attempts.clear();
+        }
+        if (row.flow_id) {
+            join_member(*row.flow_id, row.id);
         }
         target.execution.put(std::move(row));
         index_by_eid(target);
@@ -205,8 +416,67 @@ void Snapshot::apply(Changes changes) {
         auto key = row.key;
         workers[key].put(std::move(row));
     }
+    apply_flows(changes);
     std::ranges::move(changes.events, std::back_inserter(events));
     std::ranges::move(changes.log_events, std::back_inserter(log_events));
+}
+
+void Snapshot::join_member(const FlowId& flow, const ExecutionId& member) {
+    auto it = flows.find(flow);
+    if (it == flows.end() || !it->second.members) {
+        return;
+    }
+    auto& ids = *it->second.members;
+    const auto place = std::ranges::lower_bound(ids, member);
+    if (place == ids.end() || *place != member) {
+        ids.insert(place, member);
+    }
+}
+
+void Snapshot::apply_flows(Changes& changes) {
+    for (auto& row : changes.put_flows) {
+        const FlowId id = row.id;
+        FlowCell& target = flows[id];
+        if (target.flow.loaded && !target.flow.current) {
+            // New: all there is of it is what the batch makes, and has made just now.
+            load_members(id, {});
+            target.edges_known = true;
+        }
+        target.flow.put(std::move(row));
+    }
+    for (const FlowId& id : changes.delete_flows) {
+        flows[id].flow.erase();
+        flows[id].deleted = true;
+    }
+    for (auto& row : changes.put_edges) {
+        const EdgeKey key = row.key;
+        const auto join = [&key](std::optional<std::vector<EdgeKey>>& keys) {
+            if (keys) {
+                const auto place = std::ranges::lower_bound(*keys, key);
+                if (place == keys->end() || *place != key) {
+                    keys->insert(place, key);
+                }
+            }
+        };
+        Tracked<Edge>& target = edges[key];
+        if (!target.current) {
+            join(cell(row.upstream).outbound);
+            join(cell(row.downstream).inbound);
+            own_outbound_[row.upstream].push_back(key);
+            own_inbound_[row.downstream].push_back(key);
+        }
+        target.put(std::move(row));
+    }
+    for (auto& row : changes.put_groups) {
+        cell(row.downstream).group.put(std::move(row));
+    }
+    for (const auto& key : changes.delete_work) {
+        flow_work[key].erase();
+    }
+    for (auto& row : changes.put_work) {
+        const FlowWorkKey key = row.key;
+        flow_work[key].put(std::move(row));
+    }
 }
 
 namespace {
@@ -230,11 +500,20 @@ void Snapshot::clear() {
     new_routes.clear();
     idempotency_entries.clear();
     workers.clear();
+    flows.clear();
+    edges.clear();
+    flow_work.clear();
+    if (!waits.empty()) {
+        waits.clear();
+    }
     events.clear();
     log_events.clear();
     empty(by_id_);
     empty(by_eid_);
+    empty(own_outbound_);
+    empty(own_inbound_);
     leased_by_.clear();
+    parked_.clear();
 }
 
 }  // namespace ff::core

@@ -11,41 +11,15 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/changes.h"
 #include "core/records.h"
+#include "core/tracked.h"
+#include "core/wait_table.h"
 
 namespace ff::core {
-
-/// A row as the store has it and as the batch wants it.
-template <class T>
-struct Tracked {
-    bool loaded = false;
-    bool dirty = false;
-    std::optional<T> stored;
-    std::optional<T> current;
-
-    void load(std::optional<T> row) {
-        if (loaded) {
-            return;  // the batch's own view is newer than a second load
-        }
-        loaded = true;
-        current = row;
-        stored = std::move(row);
-    }
-    void put(T row) {
-        loaded = true;
-        dirty = true;
-        current = std::move(row);
-    }
-    void erase() {
-        loaded = true;
-        dirty = true;
-        current.reset();
-    }
-    [[nodiscard]] const T* get() const { return current ? &*current : nullptr; }
-};
 
 /// One execution with all that hangs on it.
 struct ExecutionCell {
@@ -54,7 +28,19 @@ struct ExecutionCell {
     Tracked<ExecutionInput> input;
     Tracked<GrantRow> grant;
     std::map<std::uint32_t, Tracked<Attempt>> attempts;
+    Tracked<EdgeGroup> group;  ///< of its inbound edges
+    /// Its edges, once they are known; those the batch has made are among them.
+    std::optional<std::vector<EdgeKey>> outbound;
+    std::optional<std::vector<EdgeKey>> inbound;
     bool deleted = false;  ///< retention: the store removes every row of it
+};
+
+/// One flow with what is known of it.
+struct FlowCell {
+    Tracked<Flow> flow;
+    std::optional<std::vector<ExecutionId>> members;  ///< in the order of ids
+    bool edges_known = false;                         ///< all of them, and all groups
+    bool deleted = false;
 };
 
 /// When a command needs the input row beside the execution.
@@ -97,13 +83,27 @@ struct ReadSet {
     std::vector<WorkerKey> workers;
     /// Executions a worker instance holds leases on (to revoke them all).
     std::vector<WorkerKey> leased_by;
+    std::vector<FlowId> flows;
+    /// The members of a flow, each with what ExecutionNeed may name; their ids are kept in order.
+    std::vector<std::pair<FlowId, ExecutionNeed>> members;
+    std::vector<FlowId> edges_of_flows;  ///< all edges and groups of a flow
+    std::vector<EdgeKey> edges;
+    std::vector<ExecutionId> outbound;  ///< the edges that leave an execution
+    std::vector<ExecutionId> inbound;   ///< the edges that lead to it
+    std::vector<std::pair<FlowId, ExecutionId>> groups;
+    std::vector<FlowWorkKey> work;
+    /// The first executions of a gate's queue, and how many.
+    std::vector<std::pair<std::string, std::size_t>> parked;
+    WaitReads waits;
 
     ExecutionNeed& need(const ExecutionId& id, InputNeed input = InputNeed::none) {
         return executions.emplace_back(ExecutionNeed{id, input, false, false, false});
     }
     [[nodiscard]] bool empty() const {
         return executions.empty() && lanes.empty() && idempotency.empty() && workers.empty() &&
-               leased_by.empty();
+               leased_by.empty() && flows.empty() && members.empty() && edges_of_flows.empty() &&
+               edges.empty() && outbound.empty() && inbound.empty() && groups.empty() &&
+               work.empty() && parked.empty() && waits.empty();
     }
 };
 
@@ -142,6 +142,31 @@ class Snapshot {
     [[nodiscard]] const WorkerRow* worker(const WorkerKey& key) const;
     /// What the worker holds, with what it took earlier in this very batch.
     [[nodiscard]] std::vector<ExecutionId> leased_by(const WorkerKey& key) const;
+    [[nodiscard]] const Flow* flow(const FlowId& id) const;
+    /// The flow of an execution; null when it has none.
+    [[nodiscard]] const Flow* flow_of(const Execution& execution) const;
+    [[nodiscard]] const Edge* edge(const EdgeKey& key) const;
+    [[nodiscard]] const EdgeGroup* group(const ExecutionId& downstream) const;
+    /// In the order of edge ids.
+    [[nodiscard]] std::vector<const Edge*> outbound(const ExecutionId& upstream) const;
+    [[nodiscard]] std::vector<const Edge*> inbound(const ExecutionId& downstream) const;
+    [[nodiscard]] std::vector<const Edge*> edges_of(const FlowId& flow) const;
+    [[nodiscard]] const std::vector<ExecutionId>& members(const FlowId& flow) const;
+    [[nodiscard]] const FlowWork* work(const FlowWorkKey& key) const;
+    /// Those at the head of a gate's queue as the store has it; some may have left it meanwhile.
+    [[nodiscard]] const std::vector<ExecutionId>& parked(const std::string& gate) const;
+
+    // ---- for reads that depend on what was read: is it known yet?
+    [[nodiscard]] bool knows_execution(const ExecutionId& id) const;
+    [[nodiscard]] bool knows_input(const ExecutionId& id) const;
+    [[nodiscard]] bool knows_attempt(const Execution& execution) const;
+    [[nodiscard]] bool knows_flow(const FlowId& id) const;
+    [[nodiscard]] bool knows_members(const FlowId& id) const;
+    [[nodiscard]] bool knows_edges_of(const FlowId& id) const;
+    [[nodiscard]] bool knows_outbound(const ExecutionId& id) const;
+    [[nodiscard]] bool knows_inbound(const ExecutionId& id) const;
+    [[nodiscard]] bool knows_group(const ExecutionId& downstream) const;
+    [[nodiscard]] bool knows_parked(const std::string& gate) const;
 
     // ---- for the store: filling.
     ExecutionCell& cell(const ExecutionId& id);
@@ -153,6 +178,18 @@ class Snapshot {
     void load_idempotency(const IdempotencyKey& key, std::optional<IdempotencyEntry> row);
     void load_worker(const WorkerKey& key, std::optional<WorkerRow> row);
     void load_leased_by(const WorkerKey& key, std::vector<ExecutionId> ids);
+    FlowCell& flow_cell(const FlowId& id) { return flows[id]; }
+    void load_flow(const FlowId& id, std::optional<Flow> row);
+    /// Those the batch has added meanwhile are joined to them.
+    void load_members(const FlowId& id, std::vector<ExecutionId> ids);
+    void load_edge(const EdgeKey& key, std::optional<Edge> row);
+    /// Call after load_edge() for every edge that the store has.
+    void load_outbound(const ExecutionId& upstream, std::vector<EdgeKey> keys);
+    void load_inbound(const ExecutionId& downstream, std::vector<EdgeKey> keys);
+    void load_edges_of(const FlowId& flow);
+    void load_group(const ExecutionId& downstream, std::optional<EdgeGroup> row);
+    void load_work(const FlowWorkKey& key, std::optional<FlowWork> row);
+    void load_parked(const std::string& gate, std::vector<ExecutionId> ids);
 
     // ---- for the batch.
     void apply(Changes changes);
@@ -164,16 +201,29 @@ class Snapshot {
     std::vector<Route> new_routes;
     std::map<IdempotencyKey, Tracked<IdempotencyEntry>> idempotency_entries;
     std::map<WorkerKey, Tracked<WorkerRow>> workers;
+    std::map<FlowId, FlowCell> flows;
+    std::map<EdgeKey, Tracked<Edge>> edges;
+    std::map<FlowWorkKey, Tracked<FlowWork>> flow_work;
+    WaitTable waits;
     std::vector<ExecutionEvent> events;
     std::vector<LogEvent> log_events;
 
   private:
     const ExecutionCell& loaded_cell(const ExecutionId& id) const;
+    [[nodiscard]] const ExecutionCell* find(const ExecutionId& id) const;
+    const FlowCell* find_flow(const FlowId& id) const;
+    void join_member(const FlowId& flow, const ExecutionId& member);
+    void apply_flows(Changes& changes);
+    std::vector<const Edge*> edges_at(const std::vector<EdgeKey>& keys) const;
 
     std::unordered_map<ExecutionId, ExecutionCell*> by_id_;
     std::unordered_map<Eid, ExecutionCell*> by_eid_;
+    // Edges the batch has made, by their ends.
+    std::unordered_map<ExecutionId, std::vector<EdgeKey>> own_outbound_;
+    std::unordered_map<ExecutionId, std::vector<EdgeKey>> own_inbound_;
     const RouteTable& known_routes_;
     std::map<WorkerKey, std::vector<ExecutionId>> leased_by_;
+    std::map<std::string, std::vector<ExecutionId>> parked_;
 };
 
 }  // namespace ff::core

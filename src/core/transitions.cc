@@ -4,6 +4,7 @@
 
 #include <ff/json.h>
 #include "base/check.h"
+#include "core/waiting.h"
 
 namespace ff::core {
 
@@ -28,6 +29,11 @@ std::optional<std::string> non_empty(std::optional<std::string> text) {
 void set_state(Execution& e, const StateVector& state, TimestampMs now) {
     FF_CHECK(is_legal(state), "illegal state vector");
     e.state = state;
+    e.holds_flow_slot = e.holds_flow_slot && state.phase == LifecyclePhase::active;
+    if (state.eligibility != EligibilityState::blocked_by_quota &&
+        state.eligibility != EligibilityState::blocked_by_operator) {
+        e.gate.reset();
+    }
     e.public_state = public_state(state);
     e.last_transition_at = now;
     e.last_mutation_at = now;
@@ -164,9 +170,16 @@ ExecutionEvent released(const Snapshot& view, const Execution& e, std::string re
 }  // namespace
 
 void finish(const Snapshot& view, Execution& e, Ending ending, Changes& changes, TimestampMs now) {
+    const std::string waits_closed =
+        !ending.waits_closed.empty()                   ? std::move(ending.waits_closed)
+        : ending.outcome == TerminalOutcome::expired   ? ending.release_reason
+                                                       : std::string(to_string(ending.outcome));
     ExecutionEvent event;
     if (e.lease_id) {
         event = released(view, e, std::move(ending.release_reason), ending.revoked_by, now);
+        if (ending.revoked) {
+            event.type = LeaseEventType::revoked;
+        }
     } else {
         event = lease_event(view, e, LeaseEventType::none, now);
     }
@@ -185,6 +198,7 @@ void finish(const Snapshot& view, Execution& e, Ending ending, Changes& changes,
     }
     clear_lease(e);
     drop_grant(e, changes);
+    close_waits(view, e, waits_closed, changes, now);
     e.delay_until.reset();
     e.blocked_at.reset();
     e.blocking_detail.reset();
@@ -198,6 +212,24 @@ void finish(const Snapshot& view, Execution& e, Ending ending, Changes& changes,
               {LifecyclePhase::terminal, OwnershipState::unowned, EligibilityState::not_applicable,
                BlockingReason::none, ending.outcome, attempt_state},
               now);
+}
+
+void cancel(const Snapshot& view, Execution& e, const std::string& reason,
+            const std::string& source, Changes& changes, const Context& ctx) {
+    const bool by_operator = source == "operator_override";
+    Ending ending;
+    ending.outcome = TerminalOutcome::cancelled;
+    ending.attempt_end = AttemptLifecycle::ended_cancelled;
+    ending.release_reason = "cancelled";
+    ending.revoked_by = by_operator ? "operator" : "backend";
+    ending.attempt_failure_reason = "cancelled: " + reason;
+    e.cancellation_reason = non_empty(reason);
+    e.cancelled_by = source;
+    finish(view, e, std::move(ending), changes, ctx.now);
+    if (by_operator) {
+        changes.log_events.push_back(operator_event(view, e, "execution_cancelled",
+                                                    cancel_details(reason, source), ctx.now));
+    }
 }
 
 void pause_attempt(const Snapshot& view, Execution& e, std::string suspension_id,
@@ -218,6 +250,18 @@ void end_attempt(const Snapshot& view, Execution& e, Attempt ended, std::string 
     changes.events.push_back(released(view, e, std::move(release_reason), revoked_by, now));
     clear_lease(e);
     drop_grant(e, changes);
+    close_waits(view, e, "attempt_ended", changes, now);
+}
+
+Changes mark_if_expired(const Snapshot& view, const Execution& found, const Error& error,
+                        const Context& ctx) {
+    Changes changes;
+    if (error.code == ErrorCode::lease_expired && found.state.ownership == OwnershipState::leased) {
+        Execution e = found;
+        mark_lease_expired(view, e, changes, ctx);
+        changes.put_executions.push_back(std::move(e));
+    }
+    return changes;
 }
 
 void mark_lease_expired(const Snapshot& view, Execution& e, Changes& changes, const Context& ctx) {

@@ -44,15 +44,22 @@ struct Ending {
     AttemptLifecycle attempt_end = AttemptLifecycle::ended_failure;
     std::string release_reason;
     std::string_view revoked_by = "backend";
+    bool revoked = false;  ///< a lease that is held was taken away, rather than given back
     std::optional<std::string> attempt_failure_reason;
     std::optional<std::string> attempt_failure_category;
     std::optional<std::string> result;
     std::optional<std::string> result_encoding;
+    std::string waits_closed;  ///< why its suspension ends with it; from the outcome when empty
 };
 
 /// The only way an execution becomes terminal: ends the live attempt, releases the lease, drops
 /// the grant, clears what time would do, stamps completion and writes the one completion event.
 void finish(const Snapshot& view, Execution& e, Ending ending, Changes& changes, TimestampMs now);
+
+/// Ends an execution as cancelled; `source` is who did it (`operator_override`: with an event for
+/// operators).
+void cancel(const Snapshot& view, Execution& e, const std::string& reason,
+            const std::string& source, Changes& changes, const Context& ctx);
 
 /// Takes the lease off a live attempt without ending it (delay, release, children, suspension).
 void pause_attempt(const Snapshot& view, Execution& e, std::string suspension_id,
@@ -61,6 +68,16 @@ void pause_attempt(const Snapshot& view, Execution& e, std::string suspension_id
 /// Ends the live attempt and releases its lease; the execution goes on (a retry).
 void end_attempt(const Snapshot& view, Execution& e, Attempt ended, std::string release_reason,
                  std::string_view revoked_by, Changes& changes, TimestampMs now);
+
+/// The rejection of a fenced call. A lease found past due is marked, and that mark is committed
+/// although the call fails.
+Changes mark_if_expired(const Snapshot& view, const Execution& found, const Error& error,
+                        const Context& ctx);
+template <class R>
+Decision<R> refuse(const Snapshot& view, const Execution& found, Error error, const Context& ctx) {
+    Changes changes = mark_if_expired(view, found, error, ctx);
+    return {std::unexpected(std::move(error)), std::move(changes)};
+}
 
 /// Marks a lease past due: the execution stays active and may be taken over.
 void mark_lease_expired(const Snapshot& view, Execution& e, Changes& changes, const Context& ctx);

@@ -27,6 +27,13 @@ expected<void> check_grant_ttl(DurationMs ttl_ms) {
     return {};
 }
 
+expected<void> check_resume_delay(DurationMs delay_ms) {
+    if (delay_ms < 0 || delay_ms >= (DurationMs{1} << 53)) {
+        return ff::fail(ErrorCode::invalid_input, "resume_delay_ms: must be between 0 and 2^53-1");
+    }
+    return {};
+}
+
 expected<void> check_worker(std::string_view worker_id, std::string_view worker_instance_id) {
     FF_TRY_VOID(check_worker_name("worker_id", worker_id));
     return check_worker_name("worker_instance_id", worker_instance_id);

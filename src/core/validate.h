@@ -15,6 +15,8 @@ expected<void> check_lease_ttl(DurationMs ttl_ms);
 expected<void> check_grant_ttl(DurationMs ttl_ms);
 expected<void> check_worker(std::string_view worker_id, std::string_view worker_instance_id);
 expected<void> check_reason(std::string_view field, std::string_view text, std::size_t bytes_max);
+/// 0 to what every JSON number can hold.
+expected<void> check_resume_delay(DurationMs delay_ms);
 /// The texts a grant keeps for audit.
 expected<void> check_audit(std::string_view field, const std::optional<std::string>& text);
 expected<void> check_tag(std::string_view key, std::string_view value);

@@ -1,10 +1,12 @@
 #include "engine/batch.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <type_traits>
 #include <utility>
 
+#include "core/cascade.h"
 #include "core/decide.h"
 
 namespace ff::engine {
@@ -23,10 +25,18 @@ constexpr bool is_claim = std::is_same_v<C, Claim> || std::is_same_v<C, ClaimFor
 void reads_of(const Command& command, core::ReadSet& set) {
     std::visit(
         [&set]<class C>(const C& c) {
-            if constexpr (std::is_same_v<C, std::unique_ptr<core::PreparedCreate>>) {
-                core::reads(*c, set);
-            } else if constexpr (!is_claim<C> && !std::is_same_v<C, RunScanner>) {
-                core::reads(c, set);
+            if constexpr (!is_claim<C> && !std::is_same_v<C, RunScanner>) {
+                core::reads(plain(c), set);
+            }
+        },
+        command);
+}
+
+void more_reads_of(const core::Snapshot& view, const Command& command, core::ReadSet& set) {
+    std::visit(
+        [&]<class C>(const C& c) {
+            if constexpr (!is_claim<C> && !std::is_same_v<C, RunScanner>) {
+                core::reads_more(view, plain(c), set);
             }
         },
         command);
@@ -40,8 +50,9 @@ Batch::Batch(store::Store& store, const core::Settings& settings, IdSource& ids,
       settings_(settings),
       tally_(tally),
       warn_(std::move(warn)),
+      keystore_(settings.keystore_key),
       snapshot_(store.routes()),
-      ctx_{0, ids, store, policies_, settings},
+      ctx_{0, ids, store, policies_, settings, keystore_},
       ready_(store),
       desk_(store, ready_, waiting_claims_max, warn_) {}
 
@@ -61,11 +72,18 @@ void Batch::apply(core::Changes changes) {
     };
     for (const core::Execution& row : changes.put_executions) {
         const core::ExecutionCell* cell = snapshot_.find_cell(row.id);
-        moved(cell != nullptr ? cell->execution.get() : nullptr, &row);
+        const core::Execution* before = cell != nullptr ? cell->execution.get() : nullptr;
+        moved(before, &row);
+        core::add_follow_ups(before, row, ctx_.now, work_);
     }
     for (core::Eid eid : changes.delete_executions) {
-        moved(snapshot_.find_cell(eid)->execution.get(), nullptr);
+        const core::Execution* before = snapshot_.find_cell(eid)->execution.get();
+        moved(before, nullptr);
+        core::add_follow_ups_of_removal(*before, ctx_.now, work_);
     }
+    std::ranges::move(changes.follow_ups, std::back_inserter(work_));
+    rows_changed_ += changes.put_executions.size() + changes.put_edges.size() +
+                     changes.put_groups.size();
     if (!changes.put_lanes.empty()) {
         desk_.recheck_all();  // a lane that opens makes nothing ready that was not ready before
     }
@@ -76,11 +94,12 @@ expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
     if (due_max == 0 || !next_due_ || *next_due_ > ctx_.now) {
         return {};
     }
+    FF_TRY(const bool all_flows, handle_due_flows(run, due_max));
     const auto left_alone = [this](const auto& entry) { return entry.second.until > ctx_.now; };
     const std::size_t limit =
         due_max + static_cast<std::size_t>(std::ranges::count_if(failing_, left_alone));
     FF_TRY(auto keys, store_.scan_due(ctx_.now, limit));
-    const bool all = keys.size() < limit;
+    const bool all = all_flows && keys.size() < limit;
     for (const auto& key : keys) {
         auto it = failing_.find(key.eid);
         if (it == failing_.end() || !left_alone(*it)) {
@@ -99,6 +118,7 @@ expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
             set_aside(eid);
             continue;
         }
+        FF_TRY_VOID(load_more(core::HandleDue{cell->id}));
         auto decision = core::decide(snapshot_, core::HandleDue{cell->id}, ctx_);
         if (!decision.answer) {
             warn_("due work of " + cell->id.to_string() + ": " + decision.answer.error().message());
@@ -124,40 +144,141 @@ expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
     return {};
 }
 
+expected<bool> Batch::handle_due_flows(Run& run, std::size_t limit) {
+    FF_TRY(const auto flows, store_.scan_due_flows(ctx_.now, limit));
+    core::ReadSet set;
+    set.flows = flows;
+    if (!flows.empty()) {
+        FF_TRY_VOID(store_.load(set, snapshot_));
+    }
+    for (const FlowId& id : flows) {
+        auto decision = core::decide(snapshot_, core::HandleFlowDue{id}, ctx_);
+        if (!decision.answer) {
+            warn_("due work of flow " + id.to_string() + ": " + decision.answer.error().message());
+            continue;
+        }
+        apply(std::move(decision.changes));
+        run.due_handled += *decision.answer ? 1 : 0;
+    }
+    FF_TRY(const auto waiting, store_.scan_work(ctx_.now, limit, snapshot_));
+    core::Changes taken;
+    for (const core::FlowWorkKey& key : waiting) {
+        work_.push_back(*snapshot_.work(key));
+        taken.delete_work.push_back(key);
+    }
+    apply(std::move(taken));
+    run.due_handled += waiting.size();
+    return flows.size() < limit && waiting.size() < limit;
+}
+
+expected<void> Batch::load(const core::ReadSet& set) {
+    FF_TRY_VOID(store_.load(set, snapshot_));
+    for (const auto& [gate, limit] : set.parked) {
+        FF_TRY(const auto keys, store_.scan_ready(core::gate_route(gate), std::nullopt, limit));
+        std::vector<core::Eid> eids;
+        std::ranges::transform(keys, std::back_inserter(eids), &core::ReadyKey::eid);
+        FF_TRY_VOID(store_.load(eids, core::InputNeed::none, false, snapshot_));
+        std::vector<ExecutionId> ids;
+        for (const core::Eid eid : eids) {
+            if (const core::ExecutionCell* cell = snapshot_.find_cell(eid)) {
+                ids.push_back(cell->id);  // one that is missing, another process is at
+            }
+        }
+        snapshot_.load_parked(gate, std::move(ids));
+    }
+    return {};
+}
+
 expected<void> Batch::load_all(const std::vector<Pending>& commands) {
     core::ReadSet set;
     for (const Pending& pending : commands) {
         reads_of(pending.command, set);
     }
-    return set.empty() ? expected<void>() : store_.load(set, snapshot_);
+    if (set.empty()) {
+        return {};
+    }
+    FF_TRY_VOID(store_.load(set, snapshot_));
+    // Where asking is dear, all of them ask together; each does once more before it is decided.
+    while (store_.shared()) {
+        core::ReadSet more;
+        for (const Pending& pending : commands) {
+            more_reads_of(snapshot_, pending.command, more);
+        }
+        if (more.empty()) {
+            break;
+        }
+        FF_TRY_VOID(load(more));
+    }
+    return {};
 }
 
-void Batch::decide_all(std::vector<Pending>& commands, Run& run) {
+expected<void> Batch::follow_up() {
+    while (!work_.empty()) {
+        const std::vector<core::FlowWork> round = std::exchange(work_, {});
+        while (store_.shared()) {
+            core::ReadSet set;
+            for (const core::FlowWork& work : round) {
+                core::reads_more(snapshot_, work, set);
+            }
+            if (set.empty()) {
+                break;
+            }
+            FF_TRY_VOID(load(set));
+        }
+        for (const core::FlowWork& work : round) {
+            if (rows_changed_ >= settings_.flows.cascade_rows && core::may_wait(work.key.kind)) {
+                core::Changes later;
+                later.put_work.push_back(work);
+                apply(std::move(later));
+                continue;
+            }
+            FF_TRY_VOID(load_more(work));
+            auto decision = core::decide(snapshot_, work, ctx_);
+            if (!decision.answer) {
+                return std::unexpected(std::move(decision.answer).error());
+            }
+            apply(std::move(decision.changes));
+        }
+    }
+    return {};
+}
+
+expected<void> Batch::decide_all(std::vector<Pending>& commands, Run& run) {
     std::vector<Pending> claims;
+    expected<void> failure;  // the store's; all commands still get a place in the outcomes
     for (Pending& pending : commands) {
         if (takes_any(pending.command)) {
             claims.push_back(std::move(pending));
             continue;
         }
+        expected<void> loaded;
         Response response = std::visit(
-            [this]<class C>(const C& c) -> Response {
-                if constexpr (std::is_same_v<C, std::unique_ptr<core::PreparedCreate>>) {
-                    return settle(core::decide(snapshot_, *c, ctx_));
-                } else if constexpr (is_claim<C> || std::is_same_v<C, RunScanner>) {
+            [&]<class C>(const C& c) -> Response {
+                if constexpr (is_claim<C> || std::is_same_v<C, RunScanner>) {
                     return ff::fail(ErrorCode::internal, "not a command of a batch");
                 } else {
-                    return settle(core::decide(snapshot_, c, ctx_));
+                    loaded = load_more(plain(c));
+                    if (!loaded) {
+                        return Done{};  // the batch fails
+                    }
+                    return settle(core::decide(snapshot_, plain(c), ctx_));
                 }
             },
             pending.command);
         run.outcomes.push_back({std::move(pending), std::move(response)});
+        if (!loaded) {
+            failure = std::move(loaded);
+        }
     }
     commands = std::move(claims);
+    return failure;
 }
 
 expected<void> Batch::begin(TimestampMs now) {
     ctx_.now = now;
     due_now_.clear();
+    work_.clear();
+    rows_changed_ = 0;
     began_ = std::chrono::steady_clock::now();
     return store_.begin();
 }
@@ -190,12 +311,21 @@ Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_
         due_ok = ok.has_value();
     }
     if (ok) {
-        decide_all(commands, run);
+        ok = decide_all(commands, run);
+    }
+    if (ok) {
+        ok = follow_up();
+    }
+    if (ok) {
         // From here `commands` holds the claims only.
         ok = desk_.serve(
             std::exchange(commands, {}), waiting, snapshot_, ctx_,
             [this](core::Changes changes) { apply(std::move(changes)); }, run.outcomes,
             run.refused);
+    }
+    if (ok && !work_.empty()) {
+        ok = follow_up();
+        desk_.recheck_all();  // it may have made work ready
     }
     for (Pending& pending : commands) {
         run.outcomes.push_back({std::move(pending), Response(Done{})});
@@ -224,10 +354,15 @@ bool Batch::anything_to_write() const {
            std::ranges::any_of(snapshot_.cells,
                                [](const core::ExecutionCell& cell) {
                                    return cell.execution.dirty || cell.input.dirty ||
-                                          cell.grant.dirty;
+                                          cell.grant.dirty || cell.group.dirty;
                                }) ||
+           std::ranges::any_of(snapshot_.flows,
+                               [](const auto& entry) { return entry.second.flow.dirty; }) ||
+           dirty(snapshot_.edges) || dirty(snapshot_.flow_work) ||
            dirty(snapshot_.lanes) || dirty(snapshot_.idempotency_entries) ||
-           dirty(snapshot_.workers);
+           dirty(snapshot_.workers) || dirty(snapshot_.waits.hmac_keys) ||
+           dirty(snapshot_.waits.suspensions) || dirty(snapshot_.waits.waitpoints) ||
+           dirty(snapshot_.waits.signals) || dirty(snapshot_.waits.satisfiers);
 }
 
 expected<void> Batch::commit(Run& run) {
@@ -250,6 +385,21 @@ void Batch::after_commit() {
         if (cell.execution.dirty && cell.execution.current && cell.execution.current->timer_at) {
             const TimestampMs at = *cell.execution.current->timer_at;
             next_due_ = next_due_ ? std::min(*next_due_, at) : at;
+        }
+    }
+    const auto look_at = [this](const std::optional<TimestampMs>& at) {
+        if (at) {
+            next_due_ = next_due_ ? std::min(*next_due_, *at) : *at;
+        }
+    };
+    for (const auto& [id, cell] : snapshot_.flows) {
+        if (cell.flow.dirty && cell.flow.current) {
+            look_at(cell.flow.current->timer_at);
+        }
+    }
+    for (const auto& [key, work] : snapshot_.flow_work) {
+        if (work.dirty && work.current) {
+            look_at(work.current->due_at);
         }
     }
     for (core::Eid eid : due_now_) {
@@ -291,7 +441,11 @@ expected<void> Batch::run_internal(TimestampMs now, const std::function<expected
     only_due_ = false;
     FF_TRY_VOID(begin(now));
     Run run;
-    if (auto ok = body(); !ok) {
+    auto ok = body();
+    if (ok) {
+        ok = follow_up();
+    }
+    if (!ok) {
         store_.rollback();
         fail(run, ok.error(), Suspect::others);
         return ok;

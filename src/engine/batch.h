@@ -1,6 +1,7 @@
 // The heart: a set of commands becomes one transaction.
 //
-//   begin -> load what the commands need -> decide each in order -> serve claims -> commit
+//   begin -> load what the commands need -> decide each in order -> what follows for flows ->
+//   serve claims -> commit
 //
 // A rejected command writes nothing and does not disturb the others. If the transaction fails,
 // nothing happened; run() gives the commands back and the caller runs them one by one.
@@ -16,7 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/cascade.h"
 #include "core/context.h"
+#include "core/decide.h"
 #include "core/snapshot.h"
 #include "engine/claim_desk.h"
 #include "engine/command.h"
@@ -75,9 +78,19 @@ class Batch {
     core::Snapshot& snapshot() { return snapshot_; }
 
   private:
+    /// The store's load, with the queues of gates.
+    expected<void> load(const core::ReadSet& set);
     expected<void> load_all(const std::vector<Pending>& commands);
-    void decide_all(std::vector<Pending>& commands, Run& run);
+    expected<void> decide_all(std::vector<Pending>& commands, Run& run);
     expected<void> handle_due(Run& run, std::size_t due_max);
+    /// Flows whose time has come, and work that waits in the store. False: there may be more.
+    expected<bool> handle_due_flows(Run& run, std::size_t limit);
+    /// Loads what a command or a piece of work asks for because of what is loaded.
+    template <class C>
+    expected<void> load_more(const C& command);
+    /// Does what follows from the changes so far, until nothing does; past the bound of a
+    /// transaction the rest is kept for the next.
+    expected<void> follow_up();
     void apply(core::Changes changes);
     /// Keeps a decision's changes; its answer as a response.
     template <class R>
@@ -105,6 +118,7 @@ class Batch {
     Tally& tally_;
     WarnFn warn_;
     core::PolicyCache policies_;
+    core::Keystore keystore_;
     core::Snapshot snapshot_;
     core::Context ctx_;
     ReadyIndex ready_;
@@ -115,6 +129,8 @@ class Batch {
     /// What the running transaction holds: the due rows, and whether there were commands.
     std::vector<core::Eid> due_now_;
     bool only_due_ = false;
+    std::vector<core::FlowWork> work_;  ///< what follows from changes of this transaction
+    std::size_t rows_changed_ = 0;      ///< by it
     /// Rows whose due work failed, and when to try again: they must not hold up the others.
     struct Failing {
         TimestampMs until = 0;
@@ -124,12 +140,26 @@ class Batch {
 };
 
 template <class C>
+expected<void> Batch::load_more(const C& command) {
+    using core::reads_more;
+    for (;;) {
+        core::ReadSet set;
+        reads_more(snapshot_, command, set);
+        if (set.empty()) {
+            return {};
+        }
+        FF_TRY_VOID(load(set));
+    }
+}
+
+template <class C>
 auto Batch::decide_one(const C& command)
     -> expected<decltype(core::decide(std::declval<const core::Snapshot&>(), command,
                                       std::declval<const core::Context&>()))> {
     core::ReadSet set;
     core::reads(command, set);
     FF_TRY_VOID(store_.load(set, snapshot_));
+    FF_TRY_VOID(load_more(command));
     auto decision = core::decide(snapshot_, command, ctx_);
     apply(std::move(decision.changes));
     decision.changes = {};

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/cascade.h"
+
 namespace ff::engine {
 
 namespace {
@@ -53,6 +55,7 @@ expected<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
                                 const ApplyFn& apply, std::vector<Outcome>& outcomes,
                                 std::vector<Outcome>& refused) {
     bytes_served_ = 0;
+    held_.reset();
     for (const core::Route& route : snapshot.new_routes) {
         ready_.add_route(route);
     }
@@ -231,6 +234,14 @@ expected<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group,
             break;
         }
         const core::ReadyKey key = *core::ready_key(*candidate);
+        if (candidate->flow_id) {
+            FF_TRY(auto instead, hold_back(*candidate, snapshot, ctx));
+            if (instead) {
+                apply(std::move(*instead));
+                ready_.erase(key);  // it waits at its gate, or is about to be cancelled
+                continue;
+            }
+        }
         const auto refused = [&](const Error& error) {
             // A row that cannot be handed out must not stand in the way of those behind it.
             warn_("claim passes over " + candidate->id.to_string() + ": " + error.message());
@@ -274,6 +285,25 @@ expected<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group,
         return std::nullopt;
     }
     return Response(std::move(result));
+}
+
+expected<std::optional<core::Changes>> ClaimDesk::hold_back(const core::Execution& member,
+                                                            core::Snapshot& snapshot,
+                                                            const core::Context& ctx) {
+    if (!held_) {
+        FF_TRY(const auto flows, store_.held_flows());
+        held_.emplace(flows.begin(), flows.end());
+    }
+    const FlowId flow = *member.flow_id;
+    if (held_->contains(flow) && !snapshot.knows_flow(flow)) {
+        core::ReadSet set;
+        set.flows.push_back(flow);
+        FF_TRY_VOID(store_.load(set, snapshot));
+    }
+    if (!snapshot.knows_flow(flow)) {
+        return std::nullopt;
+    }
+    return core::hold_back(snapshot, member, ctx);
 }
 
 expected<const core::Execution*> ClaimDesk::next_candidate(ReadyIndex::Group& group,

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -88,6 +89,10 @@ class ClaimDesk {
     /// The next candidate over the group's active lanes, loaded with its input.
     expected<const core::Execution*> next_candidate(ReadyIndex::Group& group,
                                                     core::Snapshot& snapshot, std::size_t demand);
+    /// What to do with a member of a flow instead of handing it out, if it may not be.
+    expected<std::optional<core::Changes>> hold_back(const core::Execution& member,
+                                                     core::Snapshot& snapshot,
+                                                     const core::Context& ctx);
     /// How many executions its claims want.
     static std::size_t demand_of(const Desk& desk);
     /// The desks of `turn_`, those first whose first claim has waited longest.
@@ -110,6 +115,7 @@ class ClaimDesk {
     std::size_t bytes_served_ = 0;  ///< of payloads, by this serve()
     std::uint64_t rotation_ = 0;
     bool recheck_all_ = false;
+    std::optional<std::set<FlowId>> held_;  ///< flows to look at; asked for once a serve()
 };
 
 }  // namespace ff::engine

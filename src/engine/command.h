@@ -15,8 +15,8 @@
 
 namespace ff::engine {
 
-/// Everything the writer can be asked to do. A create is prepared by its caller and is large, so it
-/// travels by pointer.
+/// Everything the writer can be asked to do. What its caller prepares is large, so it travels by
+/// pointer.
 using Command =
     std::variant<std::unique_ptr<core::PreparedCreate>, Claim, ClaimForWorker, IssueClaimGrant,
                  ClaimExecution, ClaimResumedExecution, IssueGrantAndClaim, IssueReclaimGrant,
@@ -24,7 +24,25 @@ using Command =
                  WaitChildren, Release, MarkLeaseExpiredIfDue, RevokeLease, ChangePriority,
                  ReplayExecution, BlockExecution, UnblockExecution, SetExecutionTags,
                  RemoveExecutionTag, SetLaneState, RegisterWorker, HeartbeatWorker, MarkWorkerDead,
-                 RunScanner>;
+                 RunScanner, std::unique_ptr<core::PreparedSubmit>,
+                 std::unique_ptr<core::PreparedSpawn>, CreateFlow, AddExecutionToFlow,
+                 StageDependencyEdge, SetEdgeGroupPolicy, ApplyDependency, ApplyAllDependencies,
+                 ResolveDependency, PromoteExecution, CancelFlow, CancelFlowHeader,
+                 AckCancelMember, SetFlowTags, RemoveFlowTag, SealFlow, RetryFlow, PauseFlow,
+                 ResumeFlow,
+                 std::unique_ptr<Suspend>, std::unique_ptr<DeliverSignal>,
+                 std::unique_ptr<DeliverApprovalSignal>, CreateWaitpoint, CloseWaitpoint,
+                 ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey>;
+
+/// The command itself, whichever way it travels.
+template <class C>
+const C& plain(const C& command) {
+    return command;
+}
+template <class C>
+const C& plain(const std::unique_ptr<C>& command) {
+    return *command;
+}
 
 using DoneFn = Engine::DoneFn;
 

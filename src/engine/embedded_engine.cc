@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/condition_rules.h"
+#include "core/waitpoint_tokens.h"
 #include "engine/engine_thread.h"
 #include "engine/reads.h"
 
@@ -22,8 +24,33 @@ IdSource& thread_ids() {
 template <class Op>
 constexpr bool is_read = requires(const Op& op, const ReadContext& c) { answer(op, c); };
 
+/// Commands that are large and rare.
+template <class Op>
+constexpr bool travels_by_pointer = std::is_same_v<Op, Suspend> ||
+                                    std::is_same_v<Op, DeliverSignal> ||
+                                    std::is_same_v<Op, DeliverApprovalSignal>;
+
+// Ids and keys that a caller may leave out.
+void fill_in(Suspend& args, IdSource& ids, TimestampMs now) {
+    if (!args.suspension_id) {
+        args.suspension_id = SuspensionId{ids.uuid(now)};
+    }
+    core::complete_bindings(args, [&] { return WaitpointId{ids.uuid(now)}; });
+}
+template <class Op>
+void fill_in(Op& args, IdSource& ids, TimestampMs now) {
+    if (!args.signal_id) {
+        args.signal_id = SignalId{ids.uuid(now)};
+    }
+}
+
 bool is_read_request(const Request& request) {
     return std::visit([]<class Op>(const Op&) { return is_read<Op>; }, request);
+}
+
+/// Reads, and a command that begins with one.
+bool begins_on_a_reader(const Request& request) {
+    return is_read_request(request) || std::holds_alternative<RotateWaitpointKey>(request);
 }
 
 std::size_t size_of(const std::string& text) { return text.size(); }
@@ -75,6 +102,17 @@ std::size_t bytes_of(const Request& request) {
             if constexpr (requires { op.kinds; }) {
                 add(op.kinds);
             }
+            if constexpr (requires {
+                              op.nodes;
+                              op.edges;
+                          }) {
+                for (const FlowNode& node : op.nodes) {
+                    bytes += sizeof(FlowNode);
+                    add(node.name, node.execution.input_payload, node.execution.policy,
+                        node.execution.tags);
+                }
+                bytes += op.edges.size() * sizeof(FlowEdge);
+            }
             return bytes;
         },
         request);
@@ -125,6 +163,10 @@ EmbeddedEngine::EmbeddedEngine(std::unique_ptr<store::Store> store, EngineOption
     settings_.partitions = store_->info().partitions;
     settings_.reclaim_grace_ms = options_.reclaim_grace_ms;
     settings_.retention_ms = options_.retention_ms;
+    settings_.make_waitpoint_key = options_.make_waitpoint_key;
+    if (auto key = core::secret_of_hex(options_.keystore_key, true)) {
+        settings_.keystore_key = std::move(*key);  // its shape was checked at open
+    }
 }
 
 expected<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::start(std::unique_ptr<store::Store> store,
@@ -140,6 +182,7 @@ expected<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::start(std::unique_ptr<
         e.readers_.emplace_back([&e] { e.run_reads(); });
     }
     FF_TRY_VOID(e.register_lanes());
+    FF_TRY_VOID(e.install_secret());
     return engine;
 }
 
@@ -151,6 +194,32 @@ expected<void> EmbeddedEngine::register_lanes() {
         if (!there) {
             FF_TRY_VOID(run(SetLaneState{lane, LaneState::active}));
         }
+    }
+    return {};
+}
+
+expected<void> EmbeddedEngine::install_secret() {
+    const std::string& secret = options_.waitpoint_secret;
+    if (secret.empty()) {
+        return {};
+    }
+    FF_TRY(const KeyList known, run(ListWaitpointKeys{}));
+    if (!known.current_kid) {
+        // Rotating in an empty keystore is seeding, with secrets of any length.
+        FF_TRY_VOID(run(RotateWaitpointKey{"k1", secret, 0}));
+        return {};
+    }
+    if (secret.size() < 64) {
+        options_.warn("the waitpoint secret has fewer than 64 hex digits");
+    }
+    // The current key again: nothing happens when it is the same, and a conflict when it is not.
+    const auto same = run(RotateWaitpointKey{*known.current_kid, secret, 0});
+    if (!same && same.error().code == ErrorCode::rotation_conflict) {
+        options_.warn("the store signs waitpoint tokens with key " + *known.current_kid +
+                      ", which is not the configured secret; the store's is used");
+    } else if (!same) {
+        options_.warn("the key that signs waitpoint tokens cannot be used: " +
+                      same.error().message() + " (is the keystore key the right one?)");
     }
     return {};
 }
@@ -173,18 +242,36 @@ void EmbeddedEngine::stop() {
 }
 
 expected<Command> EmbeddedEngine::prepare(Request request) {
+    IdSource& ids = options_.ids ? *ids_ : thread_ids();
     return std::visit(
-        [this]<class Op>(Op&& op) -> expected<Command> {
+        [&]<class Op>(Op&& op) -> expected<Command> {
             using T = std::remove_cvref_t<Op>;
             if constexpr (is_read<T>) {
                 return ff::fail(ErrorCode::internal, "a read is not a command");
             } else if constexpr (std::is_same_v<T, CreateExecution>) {
-                IdSource& ids = options_.ids ? *ids_ : thread_ids();
                 FF_TRY(core::PreparedCreate prepared,
                        core::prepare(std::move(op), settings_, ids, clock_->now()));
                 return Command(std::make_unique<core::PreparedCreate>(std::move(prepared)));
+            } else if constexpr (std::is_same_v<T, SubmitFlow>) {
+                FF_TRY(core::PreparedSubmit prepared,
+                       core::prepare(std::move(op), settings_, ids, clock_->now()));
+                return Command(std::make_unique<core::PreparedSubmit>(std::move(prepared)));
+            } else if constexpr (std::is_same_v<T, SpawnChildren>) {
+                FF_TRY(core::PreparedSpawn prepared,
+                       core::prepare(std::move(op), settings_, ids, clock_->now()));
+                return Command(std::make_unique<core::PreparedSpawn>(std::move(prepared)));
+            } else if constexpr (travels_by_pointer<T>) {
+                auto args = std::make_unique<T>(std::move(op));
+                fill_in(*args, ids, clock_->now());
+                FF_TRY_VOID(core::validate(*args));
+                return Command(std::move(args));
             } else {
                 T args = std::move(op);
+                if constexpr (std::is_same_v<T, CreateFlow>) {
+                    args.flow_id = args.flow_id.value_or(FlowId{ids.uuid(clock_->now())});
+                } else if constexpr (std::is_same_v<T, StageDependencyEdge>) {
+                    args.edge_id = args.edge_id.value_or(EdgeId{ids.uuid(clock_->now())});
+                }
                 FF_TRY_VOID(core::validate(args));
                 return Command(std::in_place_type<T>, std::move(args));
             }
@@ -193,10 +280,14 @@ expected<Command> EmbeddedEngine::prepare(Request request) {
 }
 
 void EmbeddedEngine::call(Request request, DoneFn done) {
-    if (is_read_request(request)) {
+    if (begins_on_a_reader(request)) {
         read_later(std::move(request), std::move(done));
         return;
     }
+    submit(std::move(request), std::move(done));
+}
+
+void EmbeddedEngine::submit(Request request, DoneFn done) {
     const std::size_t bytes = bytes_of(request);
     auto command = prepare(std::move(request));
     if (!command) {
@@ -234,7 +325,7 @@ void EmbeddedEngine::call_many(std::vector<Request> requests,
     std::vector<Pending> commands;
     commands.reserve(requests.size());
     for (std::size_t i = 0; i < requests.size(); ++i) {
-        if (is_read_request(requests[i])) {
+        if (begins_on_a_reader(requests[i])) {
             read_later(std::move(requests[i]), settle(i));
             continue;
         }
@@ -271,6 +362,32 @@ Response EmbeddedEngine::read(const Request& request) {
             }
         },
         request);
+}
+
+void EmbeddedEngine::rotate_key(const RotateWaitpointKey& args, DoneFn done) {
+    const DurationMs grace_ms = std::clamp<DurationMs>(args.grace_ms, 0, DurationMs{1} << 53);
+    auto left_behind = waitpoints_outliving(grace_ms, {*store_, clock_->now(), nullptr});
+    if (!left_behind) {
+        done(std::unexpected(std::move(left_behind).error()));
+        return;
+    }
+    const bool is_short = args.new_secret_hex.size() < 64;
+    submit(args, [this, is_short, count = *left_behind,
+                  done = std::move(done)](Response response) mutable {
+        if (response) {
+            auto& result = std::get<RotateKeyResult>(*response);
+            result.waitpoints_outliving_grace = result.rotated ? count : 0;
+            if (result.rotated && is_short) {
+                options_.warn("the waitpoint secret has fewer than 64 hex digits");
+            }
+            if (result.waitpoints_outliving_grace > 0) {
+                options_.warn(std::to_string(count) + " open waitpoints have tokens of key " +
+                              result.previous_kid.value_or("") +
+                              " and may outlive it; operators can still resume them");
+            }
+        }
+        done(std::move(response));
+    });
 }
 
 void EmbeddedEngine::watch_abandonment(Pending& pending) {
@@ -313,7 +430,11 @@ void EmbeddedEngine::run_reads() {
             auto [request, done] = std::move(reads_.front());
             reads_.pop_front();
             lock.unlock();
-            done(read(request));
+            if (const auto* rotate = std::get_if<RotateWaitpointKey>(&request)) {
+                rotate_key(*rotate, std::move(done));
+            } else {
+                done(read(request));
+            }
         }  // what the callback owns is let go before the lock is taken again
         lock.lock();
     }

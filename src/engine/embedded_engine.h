@@ -41,6 +41,8 @@ class EmbeddedEngine final : public Engine {
     EmbeddedEngine(std::unique_ptr<store::Store> store, EngineOptions options);
 
     expected<void> register_lanes();
+    /// The configured secret signs tokens, unless the store has a key already.
+    expected<void> install_secret();
     /// The checked command, ready for the writer; or the rejection.
     expected<Command> prepare(Request request);
     /// Answers a read on this thread.
@@ -48,6 +50,9 @@ class EmbeddedEngine final : public Engine {
     /// A claim that waits hears when nobody wants it any more.
     void watch_abandonment(Pending& pending);
     void read_later(Request request, DoneFn done);
+    void submit(Request request, DoneFn done);
+    /// Counts the waitpoints that a rotation leaves behind, then rotates.
+    void rotate_key(const RotateWaitpointKey& args, DoneFn done);
     void run_reads();
 
     EngineOptions options_;

@@ -1,5 +1,7 @@
 // Saying why an execution is not running.
 #include <algorithm>
+#include <array>
+#include <ctime>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -17,6 +19,15 @@ std::string join(const std::vector<std::string>& words) {
         out += (out.empty() ? "" : ", ") + word;
     }
     return out;
+}
+
+/// `2026-03-01 12:34:56Z`.
+std::string time_text(TimestampMs at) {
+    const std::time_t seconds = at / 1'000;
+    std::tm parts{};
+    gmtime_r(&seconds, &parts);
+    std::array<char, 32> text{};
+    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%SZ", &parts)};
 }
 
 /// How the live workers of a namespace and lane relate to what an execution requires.
@@ -68,7 +79,7 @@ std::string eligible_summary(const Explanation& why, const core::Route& route) {
 std::string summary(const core::Execution& e, const Explanation& why, const core::Route& route) {
     const std::string detail = e.blocking_detail.value_or("");
     if (e.grant_expires_at) {
-        return "a claim grant holds it until " + std::to_string(*e.grant_expires_at);
+        return "a claim grant holds it until " + time_text(*e.grant_expires_at);
     }
     switch (e.state.phase) {
         case LifecyclePhase::terminal:
@@ -76,7 +87,7 @@ std::string summary(const core::Execution& e, const Explanation& why, const core
         case LifecyclePhase::active:
             if (e.state.ownership == OwnershipState::leased) {
                 return "it is running on " + e.worker_instance_id.value_or("") + " until " +
-                       std::to_string(e.lease_expires_at.value_or(0));
+                       time_text(e.lease_expires_at.value_or(0));
             }
             return detail + ": the next capable worker takes it over";
         case LifecyclePhase::suspended: return detail.empty() ? "suspended" : detail;
@@ -87,7 +98,71 @@ std::string summary(const core::Execution& e, const Explanation& why, const core
         return eligible_summary(why, route);
     }
     const std::string reason(to_string(e.state.blocking_reason));
+    if (e.state.blocking_reason == BlockingReason::waiting_for_delay && e.delay_until) {
+        return reason + ": delayed until " + time_text(*e.delay_until);  // the detail has a number
+    }
     return detail.empty() ? reason : reason + ": " + detail;
+}
+
+/// What a suspended execution waits for, since when, and for how long.
+expected<std::string> suspension_summary(store::Reader& reader, const core::Execution& e) {
+    FF_TRY(const auto row, reader.suspension({e.eid, e.suspension_count}));
+    if (!row) {
+        return e.blocking_detail.value_or("suspended");
+    }
+    std::string text = row->reason_code + " at waitpoint ";
+    text += e.current_waitpoint_id ? e.current_waitpoint_id->to_string() : "";
+    text += " since " + time_text(row->created_at);
+    FF_TRY(const auto facts, reader.satisfiers(row->key));
+    if (!facts.empty()) {
+        text += "; satisfied so far: " + std::to_string(facts.size());
+    }
+    if (row->timeout_at) {
+        text += "; times out at " + time_text(*row->timeout_at) + " (" +
+                std::string(to_string(row->timeout_behavior.value_or(TimeoutBehavior::fail))) + ")";
+    } else if (row->escalated_at) {
+        text += "; its time ran out at " + time_text(*row->escalated_at) + ", an operator must act";
+    }
+    return text;
+}
+
+/// Upstreams that are named one by one.
+constexpr std::size_t upstreams_told = 5;
+
+/// Whom a member of a flow waits for.
+expected<std::string> dependency_summary(store::Reader& reader, const core::Execution& e) {
+    FF_TRY(const auto group, reader.group(*e.flow_id, e.id));
+    if (!group) {
+        return e.blocking_detail.value_or("");
+    }
+    std::string text = "waits for " + std::to_string(group->staged - group->resolved()) + " of " +
+                       std::to_string(group->staged) + " upstream executions (";
+    text += to_string(group->policy);
+    if (group->policy == GroupPolicyKind::quorum) {
+        text += " of " + std::to_string(group->k);
+    }
+    text += ")";
+    FF_TRY(const auto edges, reader.inbound(e.id));
+    std::size_t told = 0;
+    for (const core::Edge& edge : edges) {
+        if (edge.dependency && *edge.dependency != DependencyState::unsatisfied) {
+            continue;
+        }
+        if (told == upstreams_told) {
+            text += ", …";
+            break;
+        }
+        FF_TRY(const auto upstream, reader.execution(edge.upstream));
+        if (!upstream) {
+            continue;
+        }
+        FF_TRY(const auto input, reader.input(upstream->eid));
+        const bool named = input && input->flow_node;
+        text += (told++ == 0 ? ": " : ", ") +
+                (named ? *input->flow_node : edge.upstream.to_string()) + " is " +
+                std::string(to_string(upstream->public_state));
+    }
+    return text;
 }
 
 }  // namespace
@@ -114,7 +189,7 @@ expected<Explanation> answer(const ExplainExecution& op, const ReadContext& c) {
         if (!is_terminal(e->state)) {
             FF_TRY_VOID(match_workers(reader, route, c.now, why));
         }
-        if (const auto key = core::ready_key(*e)) {
+        if (const auto key = core::ready_key(*e); key && !e->gate) {
             FF_TRY(const auto routes, reader.routes());
             std::vector<core::RouteId> same_lane;
             for (const core::Route& other : routes) {
@@ -125,6 +200,12 @@ expected<Explanation> answer(const ExplainExecution& op, const ReadContext& c) {
             FF_TRY(why.ahead, reader.ready_before(same_lane, *key, 10'000));
         }
         why.summary = summary(*e, why, route);
+        if (e->flow_id && e->state.eligibility == EligibilityState::blocked_by_dependencies) {
+            FF_TRY(why.summary, dependency_summary(reader, *e));
+        }
+        if (e->state.phase == LifecyclePhase::suspended) {
+            FF_TRY(why.summary, suspension_summary(reader, *e));
+        }
         out = std::move(why);
         return {};
     }));

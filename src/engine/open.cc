@@ -15,6 +15,7 @@
 
 #include <ff/engine.h>
 
+#include "core/waitpoint_tokens.h"
 #include "engine/embedded_engine.h"
 #include "engine/engine_thread.h"
 #include "engine/scanners.h"
@@ -50,7 +51,8 @@ bool same_tuning(const EngineOptions& a, const EngineOptions& b) {
                         o.statement_timeout_ms, o.notify, o.flow_partitions, o.queue_commands_max,
                         o.queue_bytes_max, o.waiting_claims_max, o.batch_commands_max,
                         o.retention_ms, o.reclaim_grace_ms, o.event_retention_ms,
-                        o.scanner_periods_ms, o.lanes, o.background, o.clock, o.ids);
+                        o.scanner_periods_ms, o.lanes, o.waitpoint_secret, o.make_waitpoint_key,
+                        o.keystore_key, o.background, o.clock, o.ids);
     };
     return tuning(a) == tuning(b);
 }
@@ -118,6 +120,15 @@ expected<void> check_options(const EngineOptions& options) {
     FF_TRY_VOID(in_range("retention_ms", options.retention_ms, 0, ms_max));
     FF_TRY_VOID(in_range("reclaim_grace_ms", options.reclaim_grace_ms, 0, ms_max));
     FF_TRY_VOID(in_range("event_retention_ms", options.event_retention_ms, 0, ms_max));
+    if (!options.waitpoint_secret.empty() &&
+        !core::secret_of_hex(options.waitpoint_secret, false)) {
+        return ff::fail(ErrorCode::invalid_config,
+                        "the waitpoint secret must be an even number of hex digits, 64 of them at "
+                        "best");
+    }
+    if (!options.keystore_key.empty() && !core::secret_of_hex(options.keystore_key, true)) {
+        return ff::fail(ErrorCode::invalid_config, "the keystore key must be 64 hex digits");
+    }
     return engine::check_scanner_periods(options);
 }
 

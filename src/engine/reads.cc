@@ -58,10 +58,10 @@ constexpr std::pair<const char*, bool> capability_flags[] = {
     {"rotate_waitpoint_hmac_secret_all", false},
     {"seed_waitpoint_hmac_secret", false},
     {"list_pending_waitpoints", false},
-    {"cancel_flow_header", false},
-    {"cancel_flow_wait_timeout", false},
-    {"cancel_flow_wait_indefinite", false},
-    {"ack_cancel_member", false},
+    {"cancel_flow_header", true},
+    {"cancel_flow_wait_timeout", true},
+    {"cancel_flow_wait_indefinite", true},
+    {"ack_cancel_member", true},
     {"claim_for_worker", true},
     {"issue_reclaim_grant", true},
     {"prepare", true},
@@ -150,6 +150,7 @@ expected<std::optional<ExecutionSnapshot>> answer(const DescribeExecution& op,
                                             renewal_deadline(e),
                                             e.lease_renewed_at.value_or(0)};
             }
+            s.current_waitpoint = e.current_waitpoint_id;
             s.total_attempt_count = e.total_attempt_count;
             s.retry_count = e.retry_count;
             s.replay_count = e.replay_count;

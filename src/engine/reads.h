@@ -34,6 +34,28 @@ expected<std::vector<HistoryEntry>> answer(const ReadLeaseHistory& op, const Rea
 expected<Capabilities> answer(const ReadCapabilities& op, const ReadContext& c);
 expected<std::vector<ScannerInfo>> answer(const ListScanners& op, const ReadContext& c);
 expected<StoreReport> answer(const ReadStoreReport& op, const ReadContext& c);
+expected<std::optional<FlowSnapshot>> answer(const DescribeFlow& op, const ReadContext& c);
+expected<FlowPage> answer(const ListFlows& op, const ReadContext& c);
+expected<MemberPage> answer(const ListFlowMembers& op, const ReadContext& c);
+expected<std::vector<EdgeSnapshot>> answer(const ListEdges& op, const ReadContext& c);
+expected<std::optional<EdgeSnapshot>> answer(const DescribeEdge& op, const ReadContext& c);
+expected<FlowSummary> answer(const ReadFlowSummary& op, const ReadContext& c);
+expected<std::optional<std::string>> answer(const GetFlowTag& op, const ReadContext& c);
+expected<EligibilityResult> answer(const EvaluateEligibility& op, const ReadContext& c);
+expected<InputsResult> answer(const ReadInputs& op, const ReadContext& c);
+expected<FlowGraph> answer(const ReadFlowGraph& op, const ReadContext& c);
+
+expected<KeyList> answer(const ListWaitpointKeys& op, const ReadContext& c);
+expected<WaitpointPage> answer(const ListPendingWaitpoints& op, const ReadContext& c);
+expected<std::optional<WaitpointInfo>> answer(const FindWaitpoint& op, const ReadContext& c);
+expected<std::optional<std::string>> answer(const ReadWaitpointToken& op, const ReadContext& c);
+expected<std::vector<SuspensionInfo>> answer(const ListSuspensions& op, const ReadContext& c);
+expected<SuspendedPage> answer(const ListSuspended& op, const ReadContext& c);
+expected<SignalPage> answer(const ListSignals& op, const ReadContext& c);
+expected<std::vector<SignalInfo>> answer(const ObserveSignals& op, const ReadContext& c);
+/// Open waitpoints whose token was signed with the current key and that are not sure to be gone
+/// when that key, retired now, verifies no more.
+expected<std::uint64_t> waitpoints_outliving(DurationMs grace_ms, const ReadContext& c);
 
 /// What callers see of an execution, from its row and its route.
 ExecutionInfo info_of(const core::Execution& e, const core::Route& route);

@@ -59,12 +59,17 @@ Scanners::Scanners(Batch& batch, const core::Settings& settings, const EngineOpt
 
 const std::vector<Scanners::Kind>& Scanners::kinds() {
     static const std::vector<Kind> all{
-        // One index of due times serves all five: each name runs the same pass.
+        // Due times serve all of these: each name runs the same pass.
         {"lease_expiry", 1'500, &Scanners::due_pass},
         {"delayed_promoter", 750, &Scanners::due_pass},
         {"attempt_timeout", 2'000, &Scanners::due_pass},
         {"execution_deadline", 5'000, &Scanners::due_pass},
         {"retention_trimmer", 60'000, &Scanners::due_pass},
+        {"cancel_reconciler", 15'000, &Scanners::due_pass},
+        {"edge_cancel_dispatcher", 1'000, &Scanners::due_pass},
+        {"edge_cancel_reconciler", 10'000, &Scanners::due_pass},
+        {"dependency_reconciler", 15'000, &Scanners::dependency_reconciler},
+        {"flow_projector", 15'000, &Scanners::flow_projector},
         {"index_reconciler", 45'000, &Scanners::index_reconciler},
         {"unblock", 5'000, &Scanners::unblock},
         {"worker_ttl_sweep", 30'000, &Scanners::worker_ttl_sweep},
@@ -240,6 +245,9 @@ expected<std::uint64_t> Scanners::unblock_page(core::Bucket bucket, core::Eid& a
             continue;
         }
         const core::Execution& e = *cell->execution.current;
+        if (e.gate) {
+            continue;  // what holds it back lets it go
+        }
         if (bucket == core::Bucket::blocked_by_route) {
             FF_TRY(const bool capable, is_served(e.route));
             if (!capable) {

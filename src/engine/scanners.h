@@ -11,6 +11,7 @@
 #include <ff/engine.h>
 
 #include "core/context.h"
+#include "core/flow_invariants.h"
 #include "engine/batch.h"
 #include "engine/scanner_log.h"
 
@@ -66,6 +67,13 @@ class Scanners {
     expected<ScannerResult> event_trimmer(TimestampMs now);
     expected<ScannerResult> unblock(TimestampMs now);
     expected<ScannerResult> index_reconciler(TimestampMs now);
+    /// Resolves what an end should have resolved, and applies edges that were staged and forgotten.
+    expected<ScannerResult> dependency_reconciler(TimestampMs now);
+    /// Compares what flows count with what they have.
+    expected<ScannerResult> flow_projector(TimestampMs now);
+    using FlowVisit = std::function<void(const core::FlowRows&)>;
+    /// The next flows after `at` that have not ended, whole; moves it.
+    expected<void> visit_flows(std::optional<FlowId>& at, const FlowVisit& visit);
     expected<ScannerResult> sweep(const std::function<expected<std::uint64_t>()>& body);
     /// Lifts what is over among the next blocked rows after `at`, and moves it.
     expected<std::uint64_t> unblock_page(core::Bucket bucket, core::Eid& at, TimestampMs now);
@@ -77,6 +85,8 @@ class Scanners {
     std::vector<Scanner> scanners_;
     ScannerLog log_;
     core::Eid reconciler_at_;            ///< rolling: continues where it stopped
+    std::optional<FlowId> dependencies_at_;
+    std::optional<FlowId> projector_at_;
     std::vector<core::Eid> unblock_at_;  ///< one position for each blocked bucket
 };
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -88,9 +89,15 @@ expected<void> check_flags(const ConfigSources& sources) {
     return {};
 }
 
+/// What tells the other commands of `ff` where a server is.
+constexpr std::array<std::string_view, 3> names_of_commands{"FF_CONNECT", "FF_PROFILE",
+                                                            "FF_CONFIG"};
+
 void note_unused_environment(const ConfigSources& sources, UnusedNames& unused) {
     for (const auto& [name, text] : sources.environment) {
-        if (name.starts_with("FF_") && find_setting(name) == nullptr) {
+        const bool of_commands =
+            std::ranges::find(names_of_commands, name) != names_of_commands.end();
+        if (name.starts_with("FF_") && !of_commands && find_setting(name) == nullptr) {
             unused.add(is_ignored(name), name);
         }
     }

@@ -68,6 +68,8 @@ struct ServerConfig {
     std::string admin_token;  ///< empty: admin routes take the ordinary one
     bool allow_insecure = false;
     CorsRule cors;
+    DurationMs waitpoint_grace_ms = 0;  ///< of a key that a rotation retires
+    std::int64_t failed_attempts_max = 0;
 
     // The store.
     Backend backend = Backend::sqlite;

@@ -19,6 +19,7 @@ constexpr std::int64_t u32_max = 4'294'967'295;
 
 constexpr std::string_view listener = "The listener";
 constexpr std::string_view access = "Who may call";
+constexpr std::string_view waitpoints = "Waitpoints";
 constexpr std::string_view store_group = "The store";
 constexpr std::string_view telling = "Log and metrics";
 constexpr std::string_view passes = "Periodic passes";
@@ -105,6 +106,20 @@ Setting token(std::string_view name, std::string_view help, std::string ServerCo
     return s;
 }
 
+/// Bytes that nobody may see, in hex. `digits` 0: any even number.
+Setting hex_secret(std::string_view name, std::size_t digits, std::string_view help,
+                   std::string EngineOptions::* member) {
+    Setting s = text(name, digits == 0 ? "hex digits" : std::to_string(digits) + " hex digits", "",
+                     help,
+                     [digits, member](ServerConfig& c,
+                                      std::string_view value) -> expected<std::string> {
+                         FF_TRY(c.engine.*member, read_hex(value, digits));
+                         return std::string("set");
+                     });
+    s.kind = Kind::secret;
+    return s;
+}
+
 /// How often a pass of the engine runs; the name says the unit.
 Setting period(std::string_view name, std::string_view scanner, std::string_view usual,
                std::string_view help) {
@@ -166,7 +181,8 @@ std::vector<Setting> listener_settings() {
                "Open connections; further ones wait until one closes.",
                [](ServerConfig& c, std::int64_t v) { c.http_connections_max = v; }),
         number("FF_MAX_CONCURRENT_POLLS", 1, u32_max, "1024",
-               "Requests that wait for work at a time; further ones get 429.",
+               "Requests that wait for work at a time; further ones get 429. Never more than "
+               "three quarters of `FF_HTTP_MAX_CONNECTIONS`.",
                [](ServerConfig& c, std::int64_t v) { c.concurrent_polls_max = v; }),
         number("FF_SHUTDOWN_GRACE_S", 0, 3'600, "15",
                "Seconds that each step of a shutdown may take.",
@@ -182,7 +198,9 @@ std::vector<Setting> access_settings() {
                       "`/healthz`, `/metrics` and `/console/`.",
                       &ServerConfig::api_token)),
         if_none("they take the ordinary token",
-                token("FF_ADMIN_TOKEN", "What `/v1/admin/` routes want instead.",
+                token("FF_ADMIN_TOKEN",
+                      "What `/v1/admin/` routes, tokens of waitpoints and approval links want "
+                      "instead.",
                       &ServerConfig::admin_token)),
         boolean("FF_ALLOW_INSECURE", "0",
                 "Serve other machines without a token, and what is otherwise kept from callers "
@@ -196,6 +214,31 @@ std::vector<Setting> access_settings() {
                              FF_TRY(c.cors, read_origins(value, c.warnings));
                              return c.cors.any_origin ? "*" : join(c.cors.origins, ",");
                          }))),
+    };
+}
+
+std::vector<Setting> waitpoint_settings() {
+    constexpr std::int64_t json_integer_max = (1LL << 53) - 1;
+    return {
+        if_none("one is made in the store when the first token is",
+                hex_secret("FF_WAITPOINT_HMAC_SECRET", 0,
+                           "Signs the tokens of waitpoints; 64 digits are advised. Installed as "
+                           "key `k1` in a store that has none; a store that has one keeps its "
+                           "own, and the server says so when they differ.",
+                           &EngineOptions::waitpoint_secret)),
+        number("FF_WAITPOINT_HMAC_GRACE_MS", 0, json_integer_max, "86400000",
+               "How long tokens of the old key are good after "
+               "`POST /v1/admin/rotate-waitpoint-secret`, unless that says itself.",
+               [](ServerConfig& c, std::int64_t v) { c.waitpoint_grace_ms = v; }),
+        if_none("secrets rest as they are; keep the file to yourself",
+                hex_secret("FF_KEYSTORE_KEY", 64,
+                           "The secrets of waitpoints rest in the store encrypted with it. Without "
+                           "the key they were encrypted with they cannot be used.",
+                           &EngineOptions::keystore_key)),
+        number("FF_CALLBACK_FAILURES_MAX", 0, 1'000'000, "60",
+               "Calls of `/v1/callbacks/` and `/v1/approve/` that fail, for each address and "
+               "minute; then 429. Behind a proxy all callers share its address. 0: no limit.",
+               [](ServerConfig& c, std::int64_t v) { c.failed_attempts_max = v; }),
     };
 }
 
@@ -301,6 +344,16 @@ std::vector<Setting> pass_settings() {
         period("FF_INDEX_RECONCILER_INTERVAL_S", "index_reconciler", "45",
                "Checks some executions against the invariants."),
         period("FF_UNBLOCK_INTERVAL_S", "unblock", "5", "Blocks that are over."),
+        period("FF_DEPENDENCY_RECONCILER_INTERVAL_S", "dependency_reconciler", "15",
+               "Edges of flows that were staged and forgotten."),
+        period("FF_FLOW_PROJECTOR_INTERVAL_S", "flow_projector", "15",
+               "Checks some flows against the invariants."),
+        period("FF_CANCEL_RECONCILER_INTERVAL_S", "cancel_reconciler", "15",
+               "Members of cancelled flows whose grace is over."),
+        period("FF_EDGE_CANCEL_DISPATCHER_INTERVAL_S", "edge_cancel_dispatcher", "1",
+               "What is left of large cancellations."),
+        period("FF_EDGE_CANCEL_RECONCILER_INTERVAL_S", "edge_cancel_reconciler", "10",
+               "The same."),
         period("FF_WORKER_TTL_INTERVAL_S", "worker_ttl_sweep", "30",
                "Workers that were not heard of."),
         period("FF_GRANT_SWEEP_INTERVAL_S", "grant_sweep", "5", "Grants past their time."),
@@ -321,6 +374,7 @@ std::vector<Setting> make_table() {
     };
     add(listener, listener_settings());
     add(access, access_settings());
+    add(waitpoints, waitpoint_settings());
     add(store_group, store_settings());
     add(telling, telling_settings());
     add(passes, pass_settings());
@@ -330,10 +384,8 @@ std::vector<Setting> make_table() {
 constexpr std::array<std::string_view, 5> obsolete_names{"FF_HOST", "FF_PORT", "FF_TLS",
                                                          "FF_CLUSTER", "FF_DEV_MODE"};
 
-/// Of waitpoints, streams, budgets, quotas, flows and error reporting.
-constexpr std::array<std::string_view, 22> names_of_other_versions{
-    "FF_WAITPOINT_HMAC_SECRET",
-    "FF_WAITPOINT_HMAC_GRACE_MS",
+/// Of streams, budgets, quotas and error reporting.
+constexpr std::array<std::string_view, 15> names_of_other_versions{
     "FF_BUDGET_PARTITIONS",
     "FF_QUOTA_PARTITIONS",
     "FF_MAX_CONCURRENT_STREAM_OPS",
@@ -348,11 +400,6 @@ constexpr std::array<std::string_view, 22> names_of_other_versions{
     "FF_BUDGET_RESET_INTERVAL_S",
     "FF_BUDGET_RECONCILER_INTERVAL_S",
     "FF_QUOTA_RECONCILER_INTERVAL_S",
-    "FF_DEPENDENCY_RECONCILER_INTERVAL_S",
-    "FF_FLOW_PROJECTOR_INTERVAL_S",
-    "FF_CANCEL_RECONCILER_INTERVAL_S",
-    "FF_EDGE_CANCEL_DISPATCHER_INTERVAL_S",
-    "FF_EDGE_CANCEL_RECONCILER_INTERVAL_S",
     "FF_STREAM_TRIMMER_INTERVAL_S",
 };
 

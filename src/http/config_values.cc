@@ -162,6 +162,16 @@ expected<std::string> read_token(std::string_view text) {
     return std::string(text);
 }
 
+expected<std::string> read_hex(std::string_view text, std::size_t digits) {
+    const bool hex =
+        std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
+    if (!hex || text.size() % 2 != 0 || (digits != 0 && text.size() != digits)) {
+        return wrong(digits != 0 ? "it must be " + std::to_string(digits) + " hex digits"
+                                 : "it must be an even number of hex digits");
+    }
+    return std::string(text);
+}
+
 // ------------------------------------------------------------------------------------- address
 
 expected<ListenAddress> ListenAddress::parse(std::string_view text) {

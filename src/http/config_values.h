@@ -33,6 +33,9 @@ expected<CorsRule> read_origins(std::string_view text, std::vector<std::string>&
 /// Something a request can carry in its header. The error does not quote it.
 expected<std::string> read_token(std::string_view text);
 
+/// An even number of hex digits, or exactly `digits`. The error does not quote it.
+expected<std::string> read_hex(std::string_view text, std::size_t digits = 0);
+
 /// Quoted for a message: one line, not too long, whatever it holds.
 std::string quoted(std::string_view text);
 

@@ -26,6 +26,8 @@ constexpr std::size_t read_bytes = 4 * 1024;
 constexpr std::uint32_t head_bytes_max = 32 * 1024;
 /// What a client may send ahead of its turn before it has to wait.
 constexpr std::size_t early_bytes_max = 64 * 1024;
+/// Buffers that have grown beyond this are not kept for the next request.
+constexpr std::size_t kept_bytes_max = 64 * 1024;
 
 std::optional<std::string> field_of(const Parser& parser, beast::http::field name) {
     const auto& fields = parser.get();
@@ -36,14 +38,57 @@ std::optional<std::string> field_of(const Parser& parser, beast::http::field nam
     return std::string(it->value());
 }
 
+/// A target may be a whole address; what it says of the host is no concern of ours.
+std::string target_of(std::string_view target) {
+    for (const std::string_view scheme : {"http://", "https://"}) {
+        if (target.starts_with(scheme)) {
+            target.remove_prefix(
+                std::min(target.find_first_of("/?", scheme.size()), target.size()));
+            return target.starts_with('/') ? std::string(target) : "/" + std::string(target);
+        }
+    }
+    return std::string(target);
+}
+
+/// What of a head is against the rules although it could be read; empty when nothing is.
+std::string_view objection(const Parser& parser) {
+    const auto& message = parser.get();
+    if (message.version() >= 11 && message.count(beast::http::field::host) != 1) {
+        return "it must name its host, once";
+    }
+    const std::size_t lengths = message.count(beast::http::field::content_length);
+    const std::string_view length = message[beast::http::field::content_length];
+    if (lengths > 1 || (lengths == 1 && length.find_first_not_of("0123456789") != length.npos)) {
+        return "the length of its body must be one number";
+    }
+    const std::size_t codings = message.count(beast::http::field::transfer_encoding);
+    const std::string_view coding = message[beast::http::field::transfer_encoding];
+    if (codings > 1 || (codings == 1 && !beast::iequals(coding, "chunked"))) {
+        return "its body may be chunked, and nothing else";
+    }
+    return {};
+}
+
+/// Does a head that the parser could not read name a version, only another than ours?
+bool names_a_version(std::string_view head) {
+    const std::string_view line = head.substr(0, head.find("\r\n"));
+    const std::string_view word = line.substr(line.rfind(' ') + 1);
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    return word.size() == 8 && word.starts_with("HTTP/") && is_digit(word[5]) && word[6] == '.' &&
+           is_digit(word[7]);
+}
+
 RequestHead head_of(const Parser& parser) {
     const auto& message = parser.get();
     RequestHead head;
     head.method = std::string(message.method_string());
-    head.target = std::string(message.target());
+    head.target = target_of(message.target());
     head.authorization = field_of(parser, beast::http::field::authorization);
     head.content_type = field_of(parser, beast::http::field::content_type);
     head.origin = field_of(parser, beast::http::field::origin);
+    if (const auto key = message.find("Idempotency-Key"); key != message.end()) {
+        head.idempotency_key = std::string(key->value());
+    }
     if (head.origin && head.method == "OPTIONS") {
         head.asked_method = field_of(parser, beast::http::field::access_control_request_method);
         head.asked_headers = field_of(parser, beast::http::field::access_control_request_headers);
@@ -76,6 +121,8 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     void start() {
         error_code ignored;
         socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+        const auto endpoint = socket().remote_endpoint(ignored);
+        peer_ = endpoint.address().to_string();
         if constexpr (is_tls) {
             wait_for(Waits::head);
             stream_.async_handshake(asio::ssl::stream_base::server,
@@ -132,10 +179,13 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         head_ = {};
         admission_ = {};
         state_ = State::idle;
+        // Who connects has something to ask; only who has asked may keep the connection for later.
+        wait_for(std::exchange(fresh_, false) ? Waits::head : Waits::idle);
         if (unread() > 0) {
             parse();
-        } else {
-            wait_for(Waits::idle);
+        }
+        if (ended_reading_ && state_ != State::working && state_ != State::sending) {
+            close();  // the rest of this request will not come
         }
         read();
     }
@@ -165,7 +215,8 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         if (error) {
             ended_reading_ = true;
             if (state_ == State::working || state_ == State::sending) {
-                closing_ = true;  // it may still want the answer
+                // Who only sends no more may still want the answers to what was sent.
+                closing_ = closing_ || error != asio::error::eof;
                 if (stop_) {
                     gone_ = true;
                     stop_->request_stop();
@@ -175,10 +226,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
             }
             return;
         }
-        if (parsed_ > 0 && parsed_ == input_.size()) {
-            input_.clear();
-            parsed_ = 0;
-        }
+        forget_parsed();
         input_.append(incoming_.data(), size);
         if (state_ != State::working && state_ != State::sending) {
             parse();
@@ -186,22 +234,41 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         read();
     }
 
+    /// Lets go of what has been read, when that costs little.
+    void forget_parsed() {
+        if (parsed_ == input_.size() || parsed_ >= kept_bytes_max) {
+            input_.erase(0, parsed_);
+            parsed_ = 0;
+        }
+    }
+
+    /// Is there something after the empty lines that may stand before a request?
+    bool begins() {
+        const auto rest = [this] { return std::string_view(input_).substr(parsed_); };
+        while (rest().starts_with("\r\n")) {
+            parsed_ += 2;
+        }
+        return !rest().empty() && rest() != "\r";
+    }
+
     void parse() {
         if (state_ == State::idle) {
+            if (!begins()) {
+                return;
+            }
             state_ = State::head;
             began_ = std::chrono::steady_clock::now();
             wait_for(Waits::head);
         }
         while (unread() > 0 && !parser_->is_done()) {
             error_code error;
-            const std::size_t used =
-                parser_->put(asio::buffer(input_.data() + parsed_, unread()), error);
-            parsed_ += used;
+            const std::size_t begin = parsed_;
+            parsed_ += parser_->put(asio::buffer(input_.data() + begin, unread()), error);
             if (error == beast::http::error::need_more) {
                 break;
             }
             if (error) {
-                refuse_syntax(error);
+                refuse_syntax(error, std::string_view(input_).substr(begin));
                 return;
             }
             if (state_ == State::head && parser_->is_header_done() && !on_head()) {
@@ -213,14 +280,24 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         }
         if (parser_->is_done()) {
             work();
+        } else if (state_ == State::body && unread() >= head_bytes_max) {
+            // Bodies are taken as they come: what is left over is a line between two chunks.
+            refuse(wire::plain_error(400, "not an HTTP request: the head of a chunk is too large"));
         }
     }
 
     /// Is the request to be read on?
     bool on_head() {
         head_ = head_of(*parser_);
-        admission_ = service_.admit(head_);
+        head_.peer = peer_;
         keep_alive_ = parser_->get().keep_alive();
+        is_old_ = parser_->get().version() < 11;
+        if (const std::string_view why = objection(*parser_); !why.empty()) {
+            closing_ = true;
+            refuse(wire::plain_error(400, "not an HTTP request: " + std::string(why)));
+            return false;
+        }
+        admission_ = service_.admit(head_);
         if (admission_.refusal) {
             refuse(std::move(*admission_.refusal));
             return false;
@@ -231,7 +308,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         if (!parser_->is_done()) {
             wait_for(Waits::body);
             const auto expect = field_of(*parser_, beast::http::field::expect);
-            if (expect && beast::iequals(*expect, "100-continue") && unread() == 0) {
+            if (expect && beast::iequals(*expect, "100-continue") && unread() == 0 && !is_old_) {
                 send_continue();
             }
         }
@@ -240,23 +317,27 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
     void send_continue() {
         static constexpr std::string_view text = "HTTP/1.1 100 Continue\r\n\r\n";
+        continuing_ = true;
         asio::async_write(stream_, asio::buffer(text),
                           [self = self()](const error_code& error, std::size_t) {
+                              self->continuing_ = false;
                               if (error) {
                                   self->close();
+                              } else if (self->state_ == State::sending) {
+                                  self->write_output();
                               }
                           });
     }
 
     // ---------------------------------------------------------------------------------- answering
 
-    void refuse_syntax(const error_code& error) {
+    void refuse_syntax(const error_code& error, std::string_view text) {
         if (error == beast::http::error::body_limit && admission_.route != nullptr) {
             refuse(Service::too_large(*admission_.route));
         } else if (error == beast::http::error::header_limit ||
                    error == beast::http::error::buffer_overflow) {
             refuse(wire::plain_error(431, "the head of the request is too large"));
-        } else if (error == beast::http::error::bad_version) {
+        } else if (error == beast::http::error::bad_version && names_a_version(text)) {
             refuse(wire::plain_error(505, "only HTTP/1.0 and HTTP/1.1 are spoken here"));
         } else {
             refuse(wire::plain_error(400, "not an HTTP request: " + error.message()));
@@ -275,9 +356,17 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         state_ = State::working;
         loop_.deadlines().clear(place_);
         std::stop_token token;
+        Later later;
         if (admission_.route->waits) {
-            stop_.emplace();
-            token = stop_->get_token();
+            later = [&loop = loop_](std::chrono::milliseconds pause,
+                                    std::move_only_function<void()> work) {
+                loop.later(pause, std::move(work));
+            };
+            // Who only sends no more may still want the answer, unless that may take long.
+            if (head_.query().contains(admission_.route->waits_with)) {
+                stop_.emplace();
+                token = stop_->get_token();
+            }
         }
         std::string body = std::move(parser_->get().body());
         service_.run(
@@ -289,7 +378,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
                         make(self->closed_ || self->gone_ ? Client::gone : Client::waiting));
                 });
             },
-            std::move(token));
+            std::move(token), std::move(later));
     }
 
     void finish(wire::Answer answer) {
@@ -305,12 +394,22 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         state_ = State::sending;
         service_.mark(head_, answer);
         closing_ = closing_ || !keep_alive_ || service_.draining();
+        undelivered_ = std::move(answer.undelivered);
         write_head(answer);
         if (head_.method != "HEAD") {
             output_ += answer.body;
         }
         status_ = answer.status;
         wait_for(Waits::send);
+        if (!continuing_) {  // one thing is written at a time
+            write_output();
+        }
+    }
+
+    void write_output() {
+        if (closed_) {
+            return;
+        }
         asio::async_write(
             stream_, asio::buffer(output_),
             [self = self()](const error_code& error, std::size_t) { self->on_sent(error); });
@@ -337,14 +436,23 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         }
         if (closing_) {
             output_ += "\r\nConnection: close";
+        } else if (is_old_) {
+            output_ += "\r\nConnection: keep-alive";
         }
         output_ += "\r\n\r\n";
     }
 
     void on_sent(const error_code& error) {
+        if (!error) {
+            undelivered_ = nullptr;
+        }
         service_.finished(head_, admission_.route, status_,
                           std::chrono::steady_clock::now() - began_);
-        if (!error && !closed_ && lingers_ && !ended_reading_) {
+        if (output_.capacity() > kept_bytes_max) {
+            output_ = {};
+        }
+        const bool more_comes = lingers_ || (closing_ && unread() > 0);
+        if (!error && !closed_ && more_comes && !ended_reading_ && !service_.draining()) {
             linger();
         } else if (error || closing_ || closed_) {
             close();
@@ -376,6 +484,9 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         error_code ignored;
         socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
         socket().close(ignored);
+        if (const auto undelivered = std::exchange(undelivered_, nullptr)) {
+            undelivered();
+        }
     }
 
     Stream stream_;
@@ -383,6 +494,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     Loop& loop_;
     std::function<void()> ended_;
     Deadlines<Session>::Place place_;
+    std::string peer_;
 
     std::array<char, read_bytes> incoming_;
     std::string input_;
@@ -392,10 +504,14 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     Admission admission_;
     std::optional<std::stop_source> stop_;  ///< while a route that waits is at work
     std::string output_;
+    std::function<void()> undelivered_;  ///< of the answer that is being sent
     int status_ = 0;
     std::chrono::steady_clock::time_point began_;
     State state_ = State::idle;
+    bool fresh_ = true;  ///< nothing has been asked yet
     bool keep_alive_ = true;
+    bool is_old_ = false;      ///< HTTP/1.0
+    bool continuing_ = false;  ///< `100 Continue` is being written
     bool reading_ = false;
     bool ended_reading_ = false;  ///< the client sends no more
     bool gone_ = false;           ///< it went while it should have waited

@@ -1,6 +1,7 @@
 // One request on its way through the server, free of sockets: what came, and where the answer goes.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -23,6 +24,8 @@ struct RequestHead {
     std::optional<std::string> asked_headers;  ///< Access-Control-Request-Headers
     std::optional<std::uint64_t> content_length;
     bool chunked = false;
+    std::optional<std::string> idempotency_key;
+    std::string peer;  ///< the address it came from
 
     [[nodiscard]] bool has_body() const { return chunked || content_length.value_or(0) > 0; }
     [[nodiscard]] std::string_view path() const {
@@ -44,11 +47,19 @@ using MakeAnswer = std::move_only_function<wire::Answer(Client)>;
 /// Takes it; from any thread, exactly once.
 using Respond = std::move_only_function<void(MakeAnswer)>;
 
+/// Runs work on the connection's own thread after a pause; from any thread. The work is run in any
+/// case, also when nobody listens any more.
+using Later = std::function<void(std::chrono::milliseconds, std::move_only_function<void()>)>;
+
 struct Exchange {
     wire::Routed request;
     std::string raw_body;
     Respond respond;
     std::stop_token gone;  ///< of a route that waits: nobody listens any more, or the server stops
+    Later later;           ///< of a route that waits
+    std::string content_type;                    ///< of raw_body; empty: not said
+    std::optional<std::string> idempotency_key;  ///< of a route that takes bodies as they are
+    std::string peer;                            ///< the address it came from
 
     void answer(wire::Answer answer) {
         respond([answer = std::move(answer)](Client) mutable { return std::move(answer); });

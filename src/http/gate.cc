@@ -32,7 +32,11 @@ Gate::Gate(GateOptions options) : options_(std::move(options)) {
 }
 
 std::optional<wire::Answer> Gate::refuse(const RequestHead& head, Access access) const {
-    const bool wants_admin = access == Access::admin && admin_;
+    const bool wants_admin = (access == Access::admin || access == Access::credential) && admin_;
+    if (access == Access::credential && !asks() && !options_.allow_insecure) {
+        return wire::plain_error(403, "credentials are not given out without authentication: set "
+                                      "FF_API_TOKEN or FF_ALLOW_INSECURE=1");
+    }
     if (access == Access::open || (!token_ && !wants_admin)) {
         return std::nullopt;
     }
@@ -56,7 +60,7 @@ std::optional<wire::Answer> Gate::refuse(const RequestHead& head, Access access)
 }
 
 const std::string* Gate::allowed_origin(const RequestHead& head) const {
-    if (!head.origin) {
+    if (!head.origin || head.path() == "/metrics") {  // figures are for no page
         return nullptr;
     }
     if (options_.cors_any) {
@@ -76,26 +80,25 @@ std::optional<wire::Answer> Gate::preflight(const RequestHead& head) const {
         return std::nullopt;
     }
     wire::Answer answer{200, "", "", {}};
-    if (const std::string* origin = allowed_origin(head)) {
+    if (allowed_origin(head) != nullptr) {
         const bool any = options_.cors_any;
-        answer.headers = {{"Access-Control-Allow-Origin", *origin},
-                          {"Access-Control-Allow-Methods", any ? "*" : "GET, POST, PUT, DELETE"},
+        answer.headers = {{"Access-Control-Allow-Methods", any ? "*" : "GET, POST, PUT, DELETE"},
                           {"Access-Control-Allow-Headers",
                            any ? head.asked_headers.value_or("*")
-                               : (token_ ? "content-type, authorization" : "content-type")},
-                          {"Access-Control-Max-Age", "600"},
-                          {"Vary", "Origin"}};
+                               : (asks() ? "content-type, authorization" : "content-type")},
+                          {"Access-Control-Max-Age", "600"}};
     }
     return answer;
 }
 
 void Gate::mark(const RequestHead& head, wire::Answer& answer) const {
+    if (!options_.cors_any && !options_.cors_origins.empty()) {
+        answer.headers.emplace_back("Vary", "Origin");  // for those who keep answers
+    }
     if (const std::string* origin = allowed_origin(head)) {
         answer.headers.emplace_back("Access-Control-Allow-Origin", *origin);
         if (options_.cors_any) {
             answer.headers.emplace_back("Access-Control-Expose-Headers", "*");
-        } else {
-            answer.headers.emplace_back("Vary", "Origin");
         }
     }
 }

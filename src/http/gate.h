@@ -16,6 +16,7 @@ namespace ff::http {
 struct GateOptions {
     std::string api_token;    ///< empty: nobody is asked
     std::string admin_token;  ///< empty: admin routes take the ordinary one
+    bool allow_insecure = false;  ///< without any token, credentials are given out all the same
     bool cors_any = false;
     std::vector<std::string> cors_origins;  ///< lower case
 };
@@ -26,7 +27,8 @@ class Gate {
 
     /// The refusal, if the caller may not use routes of this kind.
     [[nodiscard]] std::optional<wire::Answer> refuse(const RequestHead& head, Access access) const;
-    /// The answer to a browser's question whether it may ask; nothing when it is none.
+    /// The answer to a browser's question whether it may ask, without what mark() adds; nothing
+    /// when it is none.
     [[nodiscard]] std::optional<wire::Answer> preflight(const RequestHead& head) const;
     /// Adds what lets a browser see the answer.
     void mark(const RequestHead& head, wire::Answer& answer) const;

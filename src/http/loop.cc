@@ -1,6 +1,7 @@
 #include "http/loop.h"
 
 #include <ctime>
+#include <memory>
 
 namespace ff::http {
 
@@ -23,6 +24,7 @@ void Loop::start() {
 
 void Loop::stop() {
     events_.stop([this] {
+        over_ = true;  // a tick that is under way has no wait to cancel
         timer_.cancel();
         for (Session* session : sessions()) {
             session->abort();
@@ -33,12 +35,25 @@ void Loop::stop() {
 void Loop::tick() {
     timer_.expires_after(sweep_every);
     timer_.async_wait([this](const boost::system::error_code& error) {
-        if (error) {
+        if (error || over_) {
             return;
         }
         deadlines_.sweep(std::chrono::steady_clock::now(),
                          [](Session& session) { session.late(); });
         tick();
+    });
+}
+
+void Loop::later(std::chrono::milliseconds pause, std::move_only_function<void()> work) {
+    if (pause <= std::chrono::milliseconds::zero()) {
+        post(std::move(work));
+        return;
+    }
+    post([this, pause, work = std::move(work)]() mutable {
+        auto timer = std::make_unique<boost::asio::steady_timer>(context(), pause);
+        boost::asio::steady_timer& waits = *timer;
+        waits.async_wait([timer = std::move(timer), work = std::move(work)](
+                             const boost::system::error_code&) mutable { work(); });
     });
 }
 

@@ -44,6 +44,8 @@ class Loop {
 
     /// Runs `work` on the loop's thread. Any thread.
     void post(std::move_only_function<void()> work) { events_.post(std::move(work)); }
+    /// The same after a pause.
+    void later(std::chrono::milliseconds pause, std::move_only_function<void()> work);
     [[nodiscard]] boost::asio::io_context& context() { return events_.context(); }
 
     // Loop thread only.
@@ -65,6 +67,7 @@ class Loop {
     std::unordered_set<Session*> sessions_;
     std::string date_;
     std::int64_t date_second_ = -1;
+    bool over_ = false;  ///< loop thread only: no more ticks
 };
 
 }  // namespace ff::http

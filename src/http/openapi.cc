@@ -31,6 +31,65 @@ json fence_schema() {
                                     {"attempt_id", json{{"type", "string"}, {"format", "uuid"}}}}}};
 }
 
+json object_with(json properties) {
+    return json{{"type", "object"}, {"properties", std::move(properties)}};
+}
+
+json whole_number(std::int64_t most, json usual) {
+    json schema{{"type", "integer"}, {"minimum", 0}, {"maximum", most}};
+    if (!usual.is_null()) {
+        schema.set("default", std::move(usual));
+    }
+    return schema;
+}
+
+json list_of_texts(std::string_view description) {
+    return json{{"type", "array"},
+                {"items", json{{"type", "string"}}},
+                {"description", std::string(description)}};
+}
+
+json backoff_schema() {
+    constexpr std::int64_t month_ms = 2'592'000'000;
+    json fixed = object_with(
+        json{{"type", json{{"const", "fixed"}}}, {"delay_ms", whole_number(month_ms, 1'000)}});
+    fixed.set("required", js::Array{"type"});
+    json growing =
+        object_with(json{{"type", json{{"const", "exponential"}}},
+                         {"initial_delay_ms", whole_number(month_ms, 1'000)},
+                         {"max_delay_ms", whole_number(month_ms, 60'000)},
+                         {"multiplier", json{{"type", "number"}, {"minimum", 1}, {"default", 2}}},
+                         {"jitter", json{{"type", "boolean"}, {"default", false}}}});
+    growing.set("required", js::Array{"type"});
+    return json{{"oneOf", js::Array{std::move(fixed), std::move(growing)}}};
+}
+
+/// What a submitter may ask for beyond the defaults (spec 01 section 7), as far as it takes effect.
+json policy_schema() {
+    constexpr std::int64_t any = std::int64_t{1} << 53;
+    constexpr std::int64_t count_max = 4'294'967'295;
+    json retry = object_with(
+        json{{"max_retries", whole_number(10'000, 3)},
+             {"backoff", backoff_schema()},
+             {"retryable_categories", list_of_texts("Only these are tried again; empty: all that "
+                                                    "can be")}});
+    retry.set("description", "Absent: no retries");
+    json timeout = object_with(json{{"attempt_timeout_ms", whole_number(any, json())},
+                                    {"execution_deadline_ms", whole_number(any, json())},
+                                    {"max_reclaim_count", whole_number(count_max, json())}});
+    json routing = object_with(
+        json{{"required_capabilities", list_of_texts("What the worker must be able to do")}});
+    json policy = object_with(json{{"priority", whole_number(2'147'483'647, 0)},
+                                   {"delay_until", whole_number(any, json())},
+                                   {"retry_policy", std::move(retry)},
+                                   {"timeout_policy", std::move(timeout)},
+                                   {"max_reclaim_count", whole_number(count_max, 100)},
+                                   {"max_replay_count", whole_number(count_max, 10)},
+                                   {"routing_requirements", std::move(routing)}});
+    policy.set("description", "Members that are not listed are ignored");
+    return policy;
+}
+
 json error_schema() {
     return json{{"type", "object"},
                 {"required", js::Array{"error"}},
@@ -55,7 +114,7 @@ json responses_of(const Route& route) {
         {"content", json{{"application/json",
                           json{{"schema", json{{"$ref", "#/components/schemas/Error"}}}}}}}};
     json done{{"description", "Done"}};
-    if (route.access == Access::open) {
+    if (route.access == Access::open && !route.path.starts_with("/v1/")) {
         return json{{"200", std::move(done)}};
     }
     return json{{"2XX", std::move(done)}, {"4XX", refused}, {"5XX", std::move(refused)}};
@@ -90,6 +149,7 @@ json openapi_document(const Router& router) {
         {"paths", std::move(paths)},
         {"components",
          json{{"schemas", json{{"Bytes", bytes_schema()},
+                               {"Policy", policy_schema()},
                                {"Fence", fence_schema()},
                                {"Error", error_schema()}}},
               {"securitySchemes", json{{"token", json{{"type", "http"}, {"scheme", "bearer"}}}}}}}};

@@ -31,7 +31,8 @@ std::optional<Op> read_operation(Exchange& exchange) {
 template <class Op>
 void respond_with(Respond respond, expected<typename Op::Result> result) {
     respond([result = std::move(result)](Client) {
-        return result ? wire::write_answer<Op>(*result) : wire::write_error(result.error());
+        return result ? wire::write_answer<Op>(*result)
+                      : wire::write_error(result.error(), Op::name);
     });
 }
 
@@ -73,8 +74,9 @@ void add_operation(Router& router, Service& service, Access access = Access::tok
 
 /// The same, with a line in the audit log once it has been done.
 template <class Op>
-void add_audited(Router& router, Service& service, std::function<std::string(const Op&)> about) {
-    Route route = route_of<Op>();
+void add_audited(Router& router, Service& service, std::function<std::string(const Op&)> about,
+                 Access access = Access::token) {
+    Route route = route_of<Op>(access);
     route.handler = [&service, about = std::move(about)](Exchange exchange) {
         auto op = read_operation<Op>(exchange);
         if (!op) {

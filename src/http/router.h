@@ -15,7 +15,12 @@
 namespace ff::http {
 
 /// Who may call a route.
-enum class Access : std::uint8_t { open, token, admin };
+enum class Access : std::uint8_t {
+    open,       ///< anybody
+    token,      ///< who has the ordinary token
+    admin,      ///< who has the admin token, if there is one
+    credential  ///< the same; and nobody when no token is asked for, unless that is allowed
+};
 
 /// What a route's body is.
 enum class Body : std::uint8_t {
@@ -30,8 +35,9 @@ struct Route {
     wire::BodyClass size = wire::BodyClass::control;
     Body body = Body::none;
     Access access = Access::token;
-    bool waits = false;     ///< may park: the handler gets a stop token
-    std::string operation;  ///< unique, for the description of the interface
+    bool waits = false;      ///< may park: the handler gets a stop token
+    std::string waits_with;  ///< of one that does so only when this stands in its query
+    std::string operation;   ///< unique, for the description of the interface
     std::string summary;
     std::function<void(Exchange)> handler;
     std::function<json()> describe;  ///< its OpenAPI operation, without summary and id

@@ -12,6 +12,10 @@ void add_routes(Router& router, Service& service);
 
 void add_execution_routes(Router& router, Service& service);
 void add_attempt_routes(Router& router, Service& service);
+void add_flow_routes(Router& router, Service& service);
+void add_suspension_routes(Router& router, Service& service);
+void add_callback_routes(Router& router, Service& service);
+void add_approval_routes(Router& router, Service& service);
 void add_worker_routes(Router& router, Service& service);
 void add_admin_routes(Router& router, Service& service);
 

@@ -1,6 +1,7 @@
 // Health, metrics, what the server is, and what operators look at.
 #include "http/operation_route.h"
 #include "http/routes.h"
+#include "http/schemas.h"
 
 namespace ff::http {
 
@@ -19,7 +20,20 @@ Route simple(wire::Method method, std::string path, Access access, std::string o
 }
 
 wire::Answer status_answer(int status, std::string_view word) {
-    return {status, js::dump(json{{"status", word}}), "application/json", {}};
+    wire::Answer answer{status, js::dump(json{{"status", word}}), "application/json", {}};
+    if (status == 503) {
+        answer.headers.emplace_back("Retry-After", "1");
+    }
+    return answer;
+}
+
+/// Whatever is wrong with the store: it may be well again in a moment.
+wire::Answer unwell(const Error& error) {
+    json body{{"error", error.message()},
+              {"kind", "unavailable"},
+              {"retryable", true},
+              {"code", to_string(error.code)}};
+    return {503, js::dump(body), "application/json", {{"Retry-After", "1"}}};
 }
 
 /// Healthy is who can read its store.
@@ -30,13 +44,8 @@ void add_health(Router& router, Service& service) {
         service.engine().async(ListLanes{std::nullopt, 1},
                                [respond = std::move(exchange.respond)](auto lanes) mutable {
                                    respond([lanes = std::move(lanes)](Client) {
-                                       if (lanes) {
-                                           return status_answer(200, "ok");
-                                       }
-                                       wire::Answer answer = wire::write_error(lanes.error());
-                                       answer.status = 503;
-                                       answer.headers.emplace_back("Retry-After", "1");
-                                       return answer;
+                                       return lanes ? status_answer(200, "ok")
+                                                    : unwell(lanes.error());
                                    });
                                });
     };
@@ -72,7 +81,7 @@ void add_capabilities(Router& router, Service& service) {
                                     expected<Capabilities> found) mutable {
                 respond([&service, found = std::move(found)](Client) {
                     if (!found) {
-                        return wire::write_error(found.error());
+                        return wire::write_error(found.error(), ReadCapabilities::name);
                     }
                     wire::Answer answer = wire::write_answer<ReadCapabilities>(*found);
                     js::Array lanes;
@@ -93,6 +102,7 @@ void add_echo(Router& router) {
     Route route = simple(wire::Method::post, "/v1/echo", Access::token, "echo",
                          "Answers with the body it was sent");
     route.body = Body::as_it_is;
+    route.describe = describe_echo;
     route.handler = [](Exchange exchange) {
         std::string body = std::move(exchange.raw_body);
         exchange.answer({200, std::move(body), "application/octet-stream", {}});

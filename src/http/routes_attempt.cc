@@ -1,6 +1,7 @@
 // Attempts: what the holder of a lease does, one by one and in batches.
 #include "http/operation_route.h"
 #include "http/routes.h"
+#include "http/schemas.h"
 
 namespace ff::http {
 
@@ -12,7 +13,7 @@ void add_cancel(Router& router, Service& service) {
     route.body = Body::json;
     route.operation = "cancel_attempt";
     route.summary = "Cancel the execution, as its lease holder";
-    route.describe = [] { return wire::request_schema<Release>(); };
+    route.describe = describe_cancel_attempt;
     route.handler = [&service](Exchange exchange) {
         wire::RequestIn in(exchange.request);
         CancelExecution op;
@@ -38,22 +39,14 @@ void add_cancel(Router& router, Service& service) {
 template <class Op>
 std::optional<wire::Answer> read_item(const json& item, const json& outcome, Op& op) {
     wire::Routed routed;
-    const auto text = [&](std::string_view name) -> std::string {
-        const json* member = item.find(name);
-        if (member == nullptr) {
-            return {};
-        }
-        const std::string* string = member->if_string();
-        return string != nullptr ? *string : js::dump(*member);
-    };
-    routed.path = {{"id", text("execution_id")}, {"idx", text("attempt_index")}};
     routed.body = outcome;
-    for (const std::string_view name : {"fence", "handle", "source"}) {
+    for (const std::string_view name :
+         {"execution_id", "attempt_index", "fence", "handle", "source"}) {
         if (const json* member = item.find(name)) {
             routed.body.set(std::string(name), *member);
         }
     }
-    wire::RequestIn in(routed);
+    wire::RequestIn in(routed, wire::RequestIn::Named::in_body);
     wire::describe_request(in, op);
     if (const auto fault = in.fault()) {
         return wire::write_fault(*fault);
@@ -97,12 +90,12 @@ OutcomeBatch read_outcomes(const js::Array& items) {
 }
 
 wire::Answer outcome_answer(const Request& request, Response& response) {
+    const bool completes = std::holds_alternative<Complete>(request);
     if (!response) {
-        return wire::write_error(response.error());
+        return wire::write_error(response.error(), completes ? Complete::name : Fail::name);
     }
-    return std::holds_alternative<Complete>(request)
-               ? wire::write_answer<Complete>(std::get<StateResult>(*response))
-               : wire::write_answer<Fail>(std::get<FailResult>(*response));
+    return completes ? wire::write_answer<Complete>(std::get<StateResult>(*response))
+                     : wire::write_answer<Fail>(std::get<FailResult>(*response));
 }
 
 void run_outcomes(Service& service, OutcomeBatch batch, Respond respond) {
@@ -130,14 +123,7 @@ void add_complete_batch(Router& router, Service& service) {
     route.body = Body::json;
     route.operation = "complete_batch";
     route.summary = "End many attempts, each with success or a failure";
-    route.describe = [] {
-        return json{
-            {"requestBody",
-             json{{"required", true},
-                  {"content", json{{"application/json",
-                                    json{{"schema", json{{"type", "object"},
-                                                         {"required", js::Array{"items"}}}}}}}}}}};
-    };
+    route.describe = describe_outcome_batch;
     route.handler = [&service](Exchange exchange) {
         const json* list = exchange.request.body.find("items");
         const js::Array* items = list != nullptr ? list->if_array() : nullptr;

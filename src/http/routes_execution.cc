@@ -3,6 +3,7 @@
 
 #include "http/operation_route.h"
 #include "http/routes.h"
+#include "http/schemas.h"
 #include "wire/object.h"
 
 namespace ff::http {
@@ -16,11 +17,13 @@ wire::Answer create_answer(const expected<CreateResult>& result) {
     if (result) {
         return wire::write_answer<CreateExecution>(*result);
     }
-    wire::Answer answer = wire::write_error(result.error());
-    if (result.error().code == ErrorCode::invalid_policy_json) {
-        answer.status = 422;
+    const Error& error = result.error();
+    if (error.code == ErrorCode::invalid_policy_json) {
+        return wire::write_fault({422,
+                                  "invalid JSON: Unprocessable Entity: policy: " + error.detail,
+                                  error.code, "policy", error.detail});
     }
-    return answer;
+    return wire::write_error(error, CreateExecution::name);
 }
 
 void add_create(Router& router, Service& service) {
@@ -100,23 +103,7 @@ void add_create_batch(Router& router, Service& service) {
     route.body = Body::json;
     route.operation = "create_executions";
     route.summary = "Create many executions in one transaction";
-    route.describe = [] {
-        return json{
-            {"requestBody",
-             json{
-                 {"required", true},
-                 {"content",
-                  json{{"application/json",
-                        json{{"schema",
-                              json{{"type", "object"},
-                                   {"required", js::Array{"executions"}},
-                                   {"properties",
-                                    json{{"executions",
-                                          json{{"type", "array"},
-                                               {"minItems", 1},
-                                               {"maxItems", std::uint64_t{wire::batch_creates_max}},
-                                               {"items", json{{"type", "object"}}}}}}}}}}}}}}}};
-    };
+    route.describe = describe_create_batch;
     route.handler = [&service](Exchange exchange) {
         const json* list = exchange.request.body.find("executions");
         const js::Array* items = list != nullptr ? list->if_array() : nullptr;
@@ -142,13 +129,40 @@ bool asks_for_filter(const wire::Routed& request) {
     });
 }
 
+/// Reads a search. A filter that is not known would be no filter at all, and what is then found
+/// may be cancelled by whoever asked.
+std::optional<SearchExecutions> read_search(Exchange& exchange) {
+    constexpr std::array<std::string_view, 9> known{"namespace", "lane",          "state",
+                                                    "kind",      "created_after", "created_before",
+                                                    "order",     "cursor",        "limit"};
+    for (const auto& [name, value] : exchange.request.query) {
+        if (!name.starts_with("tag.") && std::ranges::find(known, name) == known.end()) {
+            exchange.answer(
+                wire::write_fault({400, "invalid query: " + name + ": no such filter"}));
+            return std::nullopt;
+        }
+    }
+    return read_operation<SearchExecutions>(exchange);
+}
+
+void add_search(Router& router, Service& service) {
+    Route route = route_of<SearchExecutions>();
+    route.handler = [&service](Exchange exchange) {
+        if (auto op = read_search(exchange)) {
+            call_engine(service, std::move(*op), std::move(exchange.respond));
+        }
+    };
+    router.add(std::move(route));
+}
+
 /// One path, two reads: a partition's ids, or a search when there is a filter instead.
 void add_list(Router& router, Service& service) {
     Route route = route_of<ListExecutions>();
+    route.describe = describe_list;
     route.handler = [&service](Exchange exchange) {
         if (exchange.request.query_value("partition") == nullptr &&
             asks_for_filter(exchange.request)) {
-            if (auto op = read_operation<SearchExecutions>(exchange)) {
+            if (auto op = read_search(exchange)) {
                 call_engine(service, std::move(*op), std::move(exchange.respond));
             }
         } else if (auto op = read_operation<ListExecutions>(exchange)) {
@@ -199,7 +213,7 @@ void answer_tags(Service& service, Exchange exchange,
                 expected<std::optional<ExecutionSnapshot>> found) mutable {
             respond([id, write = std::move(write), found = std::move(found)](Client) {
                 if (!found) {
-                    return wire::write_error(found.error());
+                    return wire::write_error(found.error(), DescribeExecution::name);
                 }
                 return *found ? write((*found)->tags)
                               : wire::plain_error(404, "execution not found: " + id);
@@ -246,19 +260,7 @@ void add_set_tag(Router& router, Service& service) {
     route.body = Body::json;
     route.operation = "set_execution_tag";
     route.summary = "Set one tag";
-    route.describe = [] {
-        json operation = wire::request_schema<RemoveExecutionTag>();
-        operation.set(
-            "requestBody",
-            json{{"required", true},
-                 {"content",
-                  json{{"application/json",
-                        json{{"schema", json{{"type", "object"},
-                                             {"required", js::Array{"value"}},
-                                             {"properties",
-                                              json{{"value", json{{"type", "string"}}}}}}}}}}}});
-        return operation;
-    };
+    route.describe = describe_set_tag;
     route.handler = [&service](Exchange exchange) {
         wire::RequestIn in(exchange.request);
         SetExecutionTags op;
@@ -299,6 +301,7 @@ void add_revoke(Router& router, Service& service) {
 void add_replay(Router& router, Service& service) {
     Route route = route_of<ReplayExecution>();
     route.body = Body::none;
+    route.describe = only_id;
     route.handler = [&service](Exchange exchange) {
         if (auto op = read_operation<ReplayExecution>(exchange)) {
             service.audit(ReplayExecution::name, about_id(op->execution_id));
@@ -308,10 +311,32 @@ void add_replay(Router& router, Service& service) {
     router.add(std::move(route));
 }
 
+const ClaimedTask* task_of(const ClaimedTask& task) { return &task; }
+const ClaimedTask* task_of(const ReclaimResult& result) {
+    return result.task ? &*result.task : nullptr;
+}
+
+/// Calls the engine with an operation that turns a grant into a lease, and tells how long it took
+/// since `began` when it did.
+template <class Op>
+void claim_with(Service& service, Op op, std::chrono::steady_clock::time_point began,
+                std::move_only_function<void(expected<typename Op::Result>)> done) {
+    service.engine().async(
+        std::move(op), [&service, began, done = std::move(done)](auto result) mutable {
+            const ClaimedTask* task = result ? task_of(*result) : nullptr;
+            if (task != nullptr && service.options().claimed_from_grant) {
+                service.options().claimed_from_grant(task->handle.lane_id,
+                                                     std::chrono::steady_clock::now() - began);
+            }
+            done(std::move(result));
+        });
+}
+
 /// A grant is turned into whatever lease it was made for, unless the body says which it must be.
 void add_claim(Router& router, Service& service) {
     Route route = route_of<ClaimExecution>();
     route.handler = [&service](Exchange exchange) {
+        const auto began = std::chrono::steady_clock::now();
         const json* kind = exchange.request.body.find("kind");
         const std::string* word = kind != nullptr ? kind->if_string() : nullptr;
         auto resumed = read_operation<ClaimResumedExecution>(exchange);
@@ -319,7 +344,10 @@ void add_claim(Router& router, Service& service) {
             return;
         }
         if (word != nullptr && *word == "resume") {
-            call_engine(service, std::move(*resumed), std::move(exchange.respond));
+            claim_with(service, std::move(*resumed), began,
+                       [respond = std::move(exchange.respond)](auto task) mutable {
+                           respond_with<ClaimResumedExecution>(std::move(respond), std::move(task));
+                       });
             return;
         }
         const bool exact = word != nullptr && *word == "claim";
@@ -327,15 +355,34 @@ void add_claim(Router& router, Service& service) {
         if (!fresh) {
             return;
         }
-        service.engine().async(std::move(*fresh), [&service, exact, resumed = std::move(*resumed),
-                                                   respond = std::move(exchange.respond)](
-                                                      expected<ClaimedTask> task) mutable {
-            if (!exact && !task && task.error().code == ErrorCode::use_claim_resumed_execution) {
-                call_engine(service, std::move(resumed), std::move(respond));
-            } else {
-                respond_with<ClaimExecution>(std::move(respond), std::move(task));
-            }
-        });
+        claim_with(
+            service, std::move(*fresh), began,
+            [&service, exact, began, resumed = std::move(*resumed),
+             respond = std::move(exchange.respond)](expected<ClaimedTask> task) mutable {
+                if (exact || task || task.error().code != ErrorCode::use_claim_resumed_execution) {
+                    respond_with<ClaimExecution>(std::move(respond), std::move(task));
+                    return;
+                }
+                claim_with(service, std::move(resumed), began,
+                           [respond = std::move(respond)](auto again) mutable {
+                               respond_with<ClaimResumedExecution>(std::move(respond),
+                                                                   std::move(again));
+                           });
+            });
+    };
+    router.add(std::move(route));
+}
+
+void add_reclaim(Router& router, Service& service) {
+    Route route = route_of<ReclaimExecution>();
+    route.handler = [&service](Exchange exchange) {
+        const auto began = std::chrono::steady_clock::now();
+        if (auto op = read_operation<ReclaimExecution>(exchange)) {
+            claim_with(service, std::move(*op), began,
+                       [respond = std::move(exchange.respond)](auto result) mutable {
+                           respond_with<ReclaimExecution>(std::move(respond), std::move(result));
+                       });
+        }
     };
     router.add(std::move(route));
 }
@@ -346,7 +393,7 @@ void add_execution_routes(Router& router, Service& service) {
     add_create(router, service);
     add_create_batch(router, service);
     add_list(router, service);
-    add_operation<SearchExecutions>(router, service);
+    add_search(router, service);
     add_operation<ReadExecutionInfo>(router, service);
     add_operation<ReadExecutionState>(router, service);
     add_optional_read<GetExecutionResult>(router, service, "execution result not found: ");
@@ -373,7 +420,7 @@ void add_execution_routes(Router& router, Service& service) {
     add_operation<IssueReclaimGrant>(router, service);
     add_operation<IssueClaimGrant>(router, service);
     add_claim(router, service);
-    add_operation<ReclaimExecution>(router, service);
+    add_reclaim(router, service);
     add_operation<IssueGrantAndClaim>(router, service);
     add_operation<MarkLeaseExpiredIfDue>(router, service);
     add_operation<BlockExecution>(router, service);

@@ -1,21 +1,32 @@
 // Workers: taking work, the registry, lanes and leases.
 #include "http/operation_route.h"
 #include "http/routes.h"
+#include "http/schemas.h"
 #include "wire/object.h"
 
 namespace ff::http {
 
 namespace {
 
-/// Gives back what was claimed for somebody who is not there any more.
-void give_back(Service& service, const ClaimResult& claimed) {
+std::vector<Handle> handles_of(const ClaimResult& claimed) {
+    std::vector<Handle> handles;
     for (const ClaimedTask& task : claimed.tasks) {
-        service.engine().async(Release{task.handle}, [&service, task](auto result) {
+        handles.push_back(task.handle);
+    }
+    return handles;
+}
+
+/// Gives back what was claimed for somebody who is not there any more.
+void give_back(Service& service, const std::vector<Handle>& handles) {
+    for (const Handle& handle : handles) {
+        service.begin_errand();
+        service.engine().async(Release{handle}, [&service, id = handle.execution_id](auto result) {
             if (!result && info(result.error().code).kind != ErrorKind::state &&
                 info(result.error().code).kind != ErrorKind::contention) {
-                service.audit("undelivered", "execution_id=" + task.execution_id().to_string() +
-                                                 " waits for its lease to end");
+                service.audit("undelivered",
+                              "execution_id=" + id.to_string() + " waits for its lease to end");
             }
+            service.end_errand();
         });
     }
 }
@@ -33,8 +44,8 @@ void poll(Service& service, Exchange exchange) {
         return;
     }
     if (service.draining()) {
-        exchange.answer(
-            wire::write_error({ErrorCode::shutting_down, "the server is stopping", {}}));
+        exchange.answer(wire::write_error({ErrorCode::shutting_down, "the server is stopping", {}},
+                                          Claim::name));
         return;
     }
     const std::size_t most = service.options().polls_max;
@@ -48,10 +59,18 @@ void poll(Service& service, Exchange exchange) {
                                                expected<ClaimResult> result) mutable {
         service.polls().fetch_sub(1);
         respond([&service, result = std::move(result)](Client client) {
-            if (client == Client::gone && result) {
-                give_back(service, *result);
+            if (!result) {
+                return wire::write_error(result.error(), Claim::name);
             }
-            return result ? wire::write_answer<Claim>(*result) : wire::write_error(result.error());
+            wire::Answer answer = wire::write_answer<Claim>(*result);
+            if (client == Client::gone) {
+                give_back(service, handles_of(*result));
+            } else if (!result->tasks.empty()) {
+                answer.undelivered = [&service, handles = handles_of(*result)] {
+                    give_back(service, handles);
+                };
+            }
+            return answer;
         });
     });
 }
@@ -70,19 +89,15 @@ expected<std::vector<Renew>> read_leases(const json& body) {
         return ff::fail(ErrorCode::invalid_input, "leases: expected an array");
     }
     for (std::size_t i = 0; i < items->size(); ++i) {
-        const json& item = (*items)[i];
         wire::Routed routed;
-        const json* id = item.find("execution_id");
-        const json* index = item.find("attempt_index");
-        routed.path = {{"id", id != nullptr && id->if_string() != nullptr ? *id->if_string() : ""},
-                       {"idx", index != nullptr ? js::dump(*index) : ""}};
-        routed.body = item;
-        wire::RequestIn in(routed);
+        routed.body = (*items)[i];
+        wire::RequestIn in(routed, wire::RequestIn::Named::in_body);
         Renew op;
         wire::describe_request(in, op);
         if (const auto fault = in.fault()) {
             return ff::fail(ErrorCode::invalid_input,
-                            "leases[" + std::to_string(i) + "]: " + fault->error);
+                            "leases[" + std::to_string(i) + "]" +
+                                (fault->about.empty() ? ": " + fault->error : "." + fault->about));
         }
         out.push_back(std::move(op));
     }
@@ -109,6 +124,9 @@ std::string heartbeat_text(const HeartbeatResult& beat, const std::vector<Execut
             lease.field("expires_at", std::get<RenewResult>(*response).expires_at_ms);
         } else {
             lease.field("code", to_string(response.error().code));
+            if (const auto outcome = response.error().field("terminal_outcome"); !outcome.empty()) {
+                lease.field("terminal_outcome", outcome);
+            }
         }
         lease.field("cancel_requested", false);
         lease.close();
@@ -121,6 +139,7 @@ std::string heartbeat_text(const HeartbeatResult& beat, const std::vector<Execut
 /// One request refreshes the registry entry and renews every lease the worker holds.
 void add_heartbeat(Router& router, Service& service) {
     Route route = route_of<HeartbeatWorker>();
+    route.describe = describe_heartbeat;
     route.size = wire::BodyClass::large;
     route.handler = [&service](Exchange exchange) {
         auto beat = read_operation<HeartbeatWorker>(exchange);
@@ -146,7 +165,7 @@ void add_heartbeat(Router& router, Service& service) {
                 respond([ids = std::move(ids),
                          responses = std::move(responses)](Client) -> wire::Answer {
                     if (!responses[0]) {
-                        return wire::write_error(responses[0].error());
+                        return wire::write_error(responses[0].error(), HeartbeatWorker::name);
                     }
                     return {
                         200,

@@ -4,6 +4,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -22,10 +23,49 @@ using boost::system::error_code;
 
 constexpr auto accept_pause = std::chrono::milliseconds(50);
 
+/// Polls hold their connections for long: some are kept for all that is not a poll, completions and
+/// renewals above all.
+ServiceOptions leaving_room(ServiceOptions service, const ServerOptions& server) {
+    service.polls_max =
+        std::min(service.polls_max, std::max<std::size_t>(1, server.connections_max * 3 / 4));
+    return service;
+}
+
+expected<void> listen_at(tcp::acceptor& acceptor, asio::io_context& context,
+                         const std::string& host, std::uint16_t port) {
+    error_code error;
+    tcp::resolver resolver(context);
+    const auto found = resolver.resolve(host, std::to_string(port), tcp::resolver::passive, error);
+    const auto refused = [&](std::string_view what) {
+        return ff::fail(
+            ErrorCode::invalid_config,
+            "cannot listen on " + host + ":" + std::to_string(port) + ": " + std::string(what));
+    };
+    if (error || found.empty()) {
+        return refused(error.message());
+    }
+    const tcp::endpoint at = found.begin()->endpoint();
+    acceptor.open(at.protocol(), error);
+    if (!error) {
+        acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    }
+    if (!error) {
+        acceptor.bind(at, error);
+    }
+    if (!error) {
+        acceptor.listen(asio::socket_base::max_listen_connections, error);
+    }
+    if (error) {
+        return refused(error.message());
+    }
+    return {};
+}
+
 class AsioServer final : public Server {
   public:
     AsioServer(std::shared_ptr<Engine> engine, ServerOptions options, ServiceOptions service)
-        : options_(std::move(options)), service_(std::move(engine), std::move(service)) {
+        : options_(std::move(options)),
+          service_(std::move(engine), leaving_room(std::move(service), options_)) {
         const Timeouts timeouts{options_.head_timeout, options_.body_timeout, options_.idle_timeout,
                                 options_.send_timeout};
         for (std::size_t i = 0; i < std::max<std::size_t>(1, options_.threads); ++i) {
@@ -100,58 +140,41 @@ class AsioServer final : public Server {
                 "cannot use the certificate " + options_.tls_cert + ": " + error.message());
         }
         tls_->use_private_key_file(options_.tls_key, asio::ssl::context::pem, error);
+        const bool is_another =
+            ERR_GET_LIB(static_cast<unsigned long>(error.value())) == ERR_LIB_X509 &&
+            ERR_GET_REASON(static_cast<unsigned long>(error.value())) == X509_R_KEY_VALUES_MISMATCH;
         if (error || SSL_CTX_check_private_key(tls_->native_handle()) != 1) {
-            return ff::fail(
-                ErrorCode::invalid_config,
-                "cannot use the key " + options_.tls_key +
-                    (error ? ": " + error.message() : ": it does not belong to the certificate"));
+            return ff::fail(ErrorCode::invalid_config,
+                            "cannot use the key " + options_.tls_key + ": " +
+                                (error && !is_another ? error.message()
+                                                      : "it does not belong to the certificate"));
         }
         return {};
     }
 
     expected<void> listen() {
-        error_code error;
-        tcp::resolver resolver(loops_[0]->context());
-        const auto found = resolver.resolve(options_.host, std::to_string(options_.port),
-                                            tcp::resolver::passive, error);
-        const auto refused = [&](std::string_view what) {
-            return ff::fail(ErrorCode::invalid_config, "cannot listen on " + options_.host + ":" +
-                                                           std::to_string(options_.port) + ": " +
-                                                           std::string(what));
-        };
-        if (error || found.empty()) {
-            return refused(error.message());
-        }
-        const tcp::endpoint at = found.begin()->endpoint();
-        acceptor_->open(at.protocol(), error);
-        if (!error) {
-            acceptor_->set_option(tcp::acceptor::reuse_address(true), error);
-        }
-        if (!error) {
-            acceptor_->bind(at, error);
-        }
-        if (!error) {
-            acceptor_->listen(asio::socket_base::max_listen_connections, error);
-        }
-        if (error) {
-            return refused(error.message());
-        }
-        port_ = acceptor_->local_endpoint(error).port();
+        FF_TRY_VOID(listen_at(*acceptor_, loops_[0]->context(), options_.host, options_.port));
+        error_code ignored;
+        port_ = acceptor_->local_endpoint(ignored).port();
         return {};
     }
 
     // Loop 0 only.
     void accept() {
-        if (!acceptor_->is_open()) {
+        if (!acceptor_->is_open() || accepting_) {
             return;
         }
+        // Said before it is looked at: a connection that ends in between lets the next one in.
+        full_ = true;
         if (connections_ >= options_.connections_max) {
-            full_ = true;  // whoever ends next lets the next one in
             return;
         }
+        full_ = false;
+        accepting_ = true;
         Loop& loop = *loops_[next_loop_++ % loops_.size()];
         acceptor_->async_accept(
             loop.context(), [this, &loop](const error_code& error, tcp::socket socket) {
+                accepting_ = false;
                 if (error == asio::error::operation_aborted) {
                     return;
                 }
@@ -212,6 +235,7 @@ class AsioServer final : public Server {
     std::optional<tcp::acceptor> acceptor_;
     std::optional<asio::steady_timer> pause_;
     std::size_t next_loop_ = 0;
+    bool accepting_ = false;  // loop 0 only
     std::uint16_t port_ = 0;
     std::atomic<std::size_t> connections_{0};
     std::atomic<bool> full_{false};
@@ -220,6 +244,12 @@ class AsioServer final : public Server {
 };
 
 }  // namespace
+
+expected<void> check_listening(const std::string& host, std::uint16_t port) {
+    asio::io_context context;
+    tcp::acceptor acceptor(context);
+    return listen_at(acceptor, context, host, port);
+}
 
 expected<std::unique_ptr<Server>> Server::start(std::shared_ptr<Engine> engine,
                                                 ServerOptions options, ServiceOptions service) {

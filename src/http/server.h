@@ -27,6 +27,10 @@ struct ServerOptions {
     std::function<void(std::string_view)> warn;  ///< where warnings go; nowhere when absent
 };
 
+/// Can one listen there? `invalid_config` says why not. For who makes something else first; the
+/// answer is of this moment.
+expected<void> check_listening(const std::string& host, std::uint16_t port);
+
 class Server {
   public:
     /// Listens and serves. `invalid_config` says what about the address or the files is wrong.

@@ -5,9 +5,6 @@
 
 namespace ff::http {
 
-namespace {
-
-/// `application/json` or `application/*+json`, with parameters.
 bool is_json_type(std::string_view type) {
     std::string text(type.substr(0, type.find(';')));
     while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) {
@@ -19,6 +16,8 @@ bool is_json_type(std::string_view type) {
     return text == "application/json" ||
            (text.starts_with("application/") && text.ends_with("+json"));
 }
+
+namespace {
 
 wire::RequestFault syntax_fault(const Error& error) {
     return {400, "invalid JSON: Bad Request: " + error.detail};
@@ -45,14 +44,58 @@ std::optional<wire::RequestFault> read_body(const RequestHead& head, const std::
     return std::nullopt;
 }
 
+/// Answers, logs and stores say names again: they are text.
+std::optional<wire::RequestFault> unspeakable(
+    const std::vector<std::pair<std::string_view, std::string>>& path,
+    const std::vector<wire::QueryPair>& query) {
+    for (const auto& [name, value] : path) {
+        if (!is_valid_utf8(value)) {
+            return wire::RequestFault{400, "invalid path: " + std::string(name) + ": not UTF-8"};
+        }
+    }
+    for (const auto& [name, value] : query) {
+        if (!is_valid_utf8(name) || !is_valid_utf8(value)) {
+            return wire::RequestFault{400, "invalid query: not UTF-8"};
+        }
+        if (value.contains('\0')) {
+            return wire::RequestFault{400, "invalid query: " + name + ": a NUL character"};
+        }
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 Service::Service(std::shared_ptr<Engine> engine, ServiceOptions options)
-    : engine_(std::move(engine)), options_(std::move(options)), gate_(options_.gate) {
+    : engine_(std::move(engine)),
+      options_(std::move(options)),
+      gate_(options_.gate),
+      failed_attempts_(options_.failed_attempts_max) {
     add_routes(router_, *this);
 }
 
-Service::~Service() = default;
+Service::~Service() {
+    std::unique_lock lock(errands_mutex_);
+    errands_done_.wait(lock, [this] { return errands_ == 0; });
+}
+
+TimestampMs Service::now() const {
+    if (options_.clock) {
+        return options_.clock->now();
+    }
+    return SystemClock().now();
+}
+
+void Service::begin_errand() {
+    const std::lock_guard lock(errands_mutex_);
+    ++errands_;
+}
+
+void Service::end_errand() {
+    const std::lock_guard lock(errands_mutex_);
+    --errands_;
+    errands_done_.notify_all();  // under the lock: afterwards the service may be gone
+}
 
 wire::Answer Service::too_large(const Route& route) {
     js::Object body{{"error", "payload_too_large"},
@@ -90,9 +133,15 @@ Admission Service::look_at(const RequestHead& head) const {
 }
 
 void Service::hand_on(Admission admission, const RequestHead& head, std::string body,
-                      Respond respond, std::stop_token gone) {
-    Exchange exchange{
-        {std::move(admission.parameters), {}, {}}, {}, std::move(respond), std::move(gone)};
+                      Respond respond, std::stop_token gone, Later later) {
+    Exchange exchange{{std::move(admission.parameters), {}, {}},
+                      {},
+                      std::move(respond),
+                      std::move(gone),
+                      std::move(later),
+                      {},
+                      {},
+                      head.peer};
     if (admission.bad_escape) {
         exchange.answer(wire::write_fault({400, "invalid path: broken percent-encoding"}));
         return;
@@ -100,6 +149,10 @@ void Service::hand_on(Admission admission, const RequestHead& head, std::string 
     auto query = wire::query_of(head.query());
     if (!query) {
         exchange.answer(wire::write_fault({400, "invalid query: broken percent-encoding"}));
+        return;
+    }
+    if (const auto fault = unspeakable(exchange.request.path, *query)) {
+        exchange.answer(wire::write_fault(*fault));
         return;
     }
     exchange.request.query = std::move(*query);
@@ -110,6 +163,8 @@ void Service::hand_on(Admission admission, const RequestHead& head, std::string 
         }
     } else if (admission.route->body == Body::as_it_is) {
         exchange.raw_body = std::move(body);
+        exchange.content_type = head.content_type.value_or("");
+        exchange.idempotency_key = head.idempotency_key;
     }
     admission.route->handler(std::move(exchange));
 }

@@ -6,13 +6,16 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
 #include <ff/engine.h>
 
 #include "http/exchange.h"
+#include "http/failed_attempts.h"
 #include "http/gate.h"
 #include "http/router.h"
 
@@ -28,8 +31,15 @@ struct ServiceOptions {
     std::function<void(const RequestHead&, const Route* route, int status,
                        std::chrono::nanoseconds)>
         finished;
+    /// A grant has become a lease: its lane, and how long that took. Any thread.
+    std::function<void(std::string_view lane, std::chrono::nanoseconds)> claimed_from_grant;
     std::function<std::string()> metrics_text;  ///< absent: /metrics is not there
     std::function<json()> config;               ///< for /v1/admin/config
+    DurationMs waitpoint_grace_ms = 86'400'000;  ///< of a rotation that names none
+    std::chrono::milliseconds rotation_max{120'000};
+    /// Failed calls of routes whose path is the credential, for each address and minute; 0: any.
+    std::size_t failed_attempts_max = 60;
+    std::shared_ptr<Clock> clock;  ///< for links that expire; the system's when absent
 };
 
 /// What becomes of a request once its head is known.
@@ -41,9 +51,13 @@ struct Admission {
     bool bad_escape = false;
 };
 
+/// `application/json` or `application/*+json`, with parameters.
+bool is_json_type(std::string_view type);
+
 class Service {
   public:
     Service(std::shared_ptr<Engine> engine, ServiceOptions options);
+    /// Waits for errands.
     ~Service();
 
     [[nodiscard]] Admission admit(const RequestHead& head) const {
@@ -52,8 +66,9 @@ class Service {
         return admission;
     }
     void run(Admission admission, const RequestHead& head, std::string body, Respond respond,
-             std::stop_token gone) {
-        hand_on(std::move(admission), head, std::move(body), std::move(respond), std::move(gone));
+             std::stop_token gone, Later later = {}) {
+        hand_on(std::move(admission), head, std::move(body), std::move(respond), std::move(gone),
+                std::move(later));
         ++taken_;
     }
     void finished(const RequestHead& head, const Route* route, int status,
@@ -75,6 +90,11 @@ class Service {
     [[nodiscard]] const ServiceOptions& options() const { return options_; }
     [[nodiscard]] const Router& router() const { return router_; }
     [[nodiscard]] std::atomic<std::size_t>& polls() { return polls_; }
+    [[nodiscard]] FailedAttempts& failed_attempts() { return failed_attempts_; }
+    [[nodiscard]] TimestampMs now() const;
+    /// Around a call of the engine that no request waits for, so that the service outlives it.
+    void begin_errand();
+    void end_errand();
     void audit(std::string_view what, std::string_view about) const {
         if (options_.audit) {
             options_.audit(what, about);
@@ -84,7 +104,7 @@ class Service {
   private:
     [[nodiscard]] Admission look_at(const RequestHead& head) const;
     void hand_on(Admission admission, const RequestHead& head, std::string body, Respond respond,
-                 std::stop_token gone);
+                 std::stop_token gone, Later later);
 
     const std::shared_ptr<Engine> engine_;
     const ServiceOptions options_;
@@ -92,7 +112,11 @@ class Service {
     Router router_;
     std::atomic<bool> draining_{false};
     std::atomic<std::size_t> polls_{0};
+    FailedAttempts failed_attempts_;
     mutable std::atomic<std::uint64_t> taken_{0};
+    std::mutex errands_mutex_;
+    std::condition_variable errands_done_;
+    std::size_t errands_ = 0;  // guarded by errands_mutex_
 };
 
 }  // namespace ff::http

@@ -3,15 +3,29 @@
 namespace ff::store::sql {
 
 using core::Attempt;
+using core::Edge;
+using core::EdgeGroup;
 using core::Execution;
 using core::ExecutionEvent;
 using core::ExecutionInput;
+using core::Flow;
+using core::FlowWork;
 using core::GrantRow;
+using core::HmacKey;
 using core::IdempotencyEntry;
 using core::Lane;
 using core::LogEvent;
 using core::Route;
+using core::Satisfier;
+using core::Signal;
+using core::Suspension;
+using core::Waitpoint;
 using core::WorkerRow;
+
+// Numbers that stand in the texts below and in the conditions of indexes.
+static_assert(static_cast<int>(WaitpointState::pending) == 0);
+static_assert(static_cast<int>(WaitpointState::active) == 1);
+static_assert(static_cast<int>(SignalEffect::buffered_for_pending_waitpoint) == 6);
 
 std::string executions_through(const std::string& side_table, const std::string& rest) {
     return "SELECT " + column_list<Execution>("e.") + " FROM " + side_table +
@@ -33,6 +47,30 @@ const std::string worker_by_key =
     select_where<WorkerRow>("namespace = $1 AND worker_instance_id = $2");
 const std::string all_routes = select_where<Route>("route >= 0 ORDER BY route");
 
+const std::string flow_by_id = select_where<Flow>("flow_id = $1");
+const std::string edge_by_key = select_where<Edge>("flow_id = $1 AND edge_id = $2");
+const std::string edges_of_flow = select_where<Edge>("flow_id = $1 ORDER BY edge_id");
+const std::string edges_out = select_where<Edge>("upstream_id = $1 ORDER BY edge_id");
+const std::string edges_in = select_where<Edge>("downstream_id = $1 ORDER BY edge_id");
+const std::string group_by_key = select_where<EdgeGroup>("flow_id = $1 AND downstream_id = $2");
+const std::string groups_of_flow = select_where<EdgeGroup>("flow_id = $1 ORDER BY downstream_id");
+const std::string work_by_key =
+    select_where<FlowWork>("flow_id = $1 AND kind = $2 AND execution_id = $3");
+const std::string member_ids = "SELECT id FROM ff_exec_core WHERE flow_id = $1 ORDER BY id";
+
+const std::string waitpoint_by_id = select_where<Waitpoint>("waitpoint_id = $1");
+const std::string suspension_by_key = select_where<Suspension>("eid = $1 AND episode = $2");
+const std::string signal_by_id = select_where<Signal>("eid = $1 AND signal_id = $2");
+// The newest: a key may be used again once its time is over.
+const std::string signal_by_idempotency_key = select_where<Signal>(
+    "waitpoint_id = $1 AND idempotency_key = $2 ORDER BY seq DESC LIMIT 1");
+// observed_effect 6 is buffered_for_pending_waitpoint.
+const std::string signals_buffered =
+    select_where<Signal>("waitpoint_id = $1 AND observed_effect = 6 ORDER BY seq");
+const std::string satisfier_by_key =
+    select_where<Satisfier>("eid = $1 AND episode = $2 AND node = $3 AND token = $4");
+const std::string all_hmac_keys = select_where<HmacKey>("kid >= '' ORDER BY kid");
+
 // -------------------------------------------------------------------------- scans of the writer
 
 const std::string ready_head =
@@ -41,8 +79,13 @@ const std::string ready_head =
 const std::string timers_due =
     "SELECT due_at, eid FROM ff_timer WHERE kind = $1 AND due_at <= $2 ORDER BY due_at, eid"
     " LIMIT $3";
-const std::string timer_next =
-    "SELECT due_at FROM ff_timer WHERE kind = $1 AND due_at > $2 ORDER BY due_at, eid LIMIT 1";
+// One statement, since it may be a round trip. Each part is a look into an index.
+const std::string next_due =
+    "SELECT MIN(due_at) FROM ff_timer WHERE kind = 0 AND due_at > $1"
+    " UNION ALL SELECT MIN(due_at) FROM ff_timer WHERE kind = 1 AND due_at > $1"
+    " UNION ALL SELECT MIN(due_at) FROM ff_timer WHERE kind = 2 AND due_at > $1"
+    " UNION ALL SELECT MIN(timer_at) FROM ff_flow WHERE timer_at > $1"
+    " UNION ALL SELECT MIN(due_at) FROM ff_flow_work WHERE due_at > $1";
 const std::string bucket_after =
     "SELECT eid FROM ff_listed WHERE bucket = $1 AND eid > $2 ORDER BY eid LIMIT $3";
 const std::string executions_after =
@@ -54,6 +97,18 @@ const std::string leased_by_instance =
     " WHERE s.kind = 0 AND e.worker_instance_id = $1 AND r.namespace = $2 ORDER BY e.eid";
 const std::string workers_all =
     select_where<WorkerRow>("namespace >= '' ORDER BY namespace, worker_instance_id");
+
+const std::string flows_due =
+    "SELECT flow_id FROM ff_flow WHERE timer_at <= $1 ORDER BY timer_at, flow_id LIMIT $2";
+const std::string flows_held = "SELECT flow_id FROM ff_flow WHERE held = 1";
+const std::string flow_ids_after =
+    "SELECT flow_id FROM ff_flow WHERE flow_id > $1 ORDER BY flow_id LIMIT $2";
+// edge_state 0 is pending.
+const std::string edges_staged =
+    "SELECT flow_id, edge_id FROM ff_edge WHERE edge_state = 0 AND created_at < $1"
+    " ORDER BY created_at, flow_id, edge_id LIMIT $2";
+const std::string work_due =
+    select_where<FlowWork>("due_at <= $1 ORDER BY due_at, flow_id, kind, execution_id LIMIT $2");
 
 // ------------------------------------------------------------------------------ side tables
 
@@ -74,6 +129,14 @@ const std::string attempts_delete = "DELETE FROM ff_attempt WHERE eid = $1";
 const std::string idempotency_delete_own =
     "DELETE FROM ff_idempotency WHERE namespace = $1 AND idempotency_key = $2"
     " AND execution_id = $3";
+const std::string edges_delete = "DELETE FROM ff_edge WHERE flow_id = $1";
+const std::string groups_delete = "DELETE FROM ff_edge_group WHERE flow_id = $1";
+const std::string work_delete = "DELETE FROM ff_flow_work WHERE flow_id = $1";
+
+const std::string suspensions_delete = "DELETE FROM ff_suspension WHERE eid = $1";
+const std::string waitpoints_delete = "DELETE FROM ff_waitpoint WHERE eid = $1";
+const std::string signals_delete = "DELETE FROM ff_signal WHERE eid = $1";
+const std::string satisfiers_delete = "DELETE FROM ff_satisfier WHERE eid = $1";
 
 // ----------------------------------------------------------------------------------- upkeep
 
@@ -164,6 +227,29 @@ const std::string workers_after = select_where<WorkerRow>(
     " ORDER BY namespace, worker_instance_id LIMIT $3");
 const std::string workers_of_namespace_after = select_where<WorkerRow>(
     "namespace = $1 AND worker_instance_id > $2 ORDER BY worker_instance_id LIMIT $3");
+const std::string flows_after = select_where<Flow>("flow_id > $1 ORDER BY flow_id LIMIT $2");
+const std::string flows_of_partition_after =
+    select_where<Flow>("partition = $1 AND flow_id > $2 ORDER BY flow_id LIMIT $3");
+const std::string members_after =
+    select_where<Execution>("flow_id = $1 AND id > $2 ORDER BY id LIMIT $3");
+const std::string work_first = first_page_text<FlowWork>();
+const std::string work_of_flow =
+    select_where<FlowWork>("flow_id = $1 ORDER BY kind, execution_id LIMIT $2");
+// Below 2: pending or active.
+const std::string open_waitpoints_after = select_where<Waitpoint>(
+    "eid = $1 AND waitpoint_state < 2 AND waitpoint_id > $2 ORDER BY waitpoint_id LIMIT $3");
+const std::string waitpoints_outliving =
+    "SELECT COUNT(*) FROM ff_waitpoint WHERE waitpoint_state < 2 AND token_kid = $1"
+    " AND (expires_at IS NULL OR expires_at > $2)";
+const std::string suspensions_of = select_where<Suspension>("eid = $1 ORDER BY episode");
+const std::string suspended_after = select_where<Suspension>(
+    "lane_id = $1 AND waits_until IS NOT NULL AND (waits_until, execution_id) > ($2, $3)"
+    " ORDER BY waits_until, execution_id LIMIT $4");
+const std::string signal_by_key = select_where<Signal>("eid = $1 AND seq = $2");
+const std::string signals_after =
+    select_where<Signal>("eid = $1 AND seq > $2 ORDER BY seq LIMIT $3");
+const std::string satisfiers_of =
+    select_where<Satisfier>("eid = $1 AND episode = $2 ORDER BY node, token");
 const std::string ready_before =
     "SELECT COUNT(*) FROM (SELECT 1 FROM ff_ready WHERE route = $1 AND (rank, eid) < ($2, $3)"
     " LIMIT $4) t";
@@ -187,55 +273,51 @@ namespace {
 
 std::vector<std::string> gather_texts() {
     std::vector<std::string> texts{
-        execution_by_id,
-        execution_by_eid,
-        input_by_eid,
-        attempt_by_key,
-        attempts_of,
-        grant_by_eid,
-        lane_by_name,
-        idempotency_by_key,
-        worker_by_key,
-        all_routes,
-        ready_head,
-        timers_due,
-        timer_next,
-        bucket_after,
-        executions_after,
-        leased_by_instance,
-        workers_all,
-        ready_insert,
-        ready_delete,
-        timer_insert,
-        timer_delete,
-        listed_insert,
-        listed_delete,
-        tag_insert,
-        tag_delete,
-        input_delete,
-        attempts_delete,
-        idempotency_delete_own,
-        grants_sweep,
-        idempotency_sweep,
-        exec_events_trim,
-        log_events_trim,
-        meta_get,
-        meta_put,
-        ids_of_partition,
-        leased_due,
-        lanes_after,
-        workers_after,
-        workers_of_namespace_after,
-        ready_before,
-        event_by_id,
-        events_after,
-        log_events_of,
-        log_events_after,
-        ready_after,
-        timers_after,
-        listed_after,
-        highest_eid,
-        highest_event,
+        execution_by_id,    execution_by_eid,
+        input_by_eid,       attempt_by_key,
+        attempts_of,        grant_by_eid,
+        lane_by_name,       idempotency_by_key,
+        worker_by_key,      all_routes,
+        flow_by_id,         edge_by_key,
+        edges_of_flow,      edges_out,
+        edges_in,           group_by_key,
+        groups_of_flow,     work_by_key,
+        member_ids,         ready_head,
+        timers_due,         next_due,
+        bucket_after,       executions_after,
+        leased_by_instance, workers_all,
+        flows_due,          flows_held,
+        flow_ids_after,     edges_staged,
+        work_due,           ready_insert,
+        ready_delete,       timer_insert,
+        timer_delete,       listed_insert,
+        listed_delete,      tag_insert,
+        tag_delete,         input_delete,
+        attempts_delete,    idempotency_delete_own,
+        edges_delete,       groups_delete,
+        work_delete,        grants_sweep,
+        idempotency_sweep,  exec_events_trim,
+        log_events_trim,    meta_get,
+        meta_put,           ids_of_partition,
+        leased_due,         lanes_after,
+        workers_after,      workers_of_namespace_after,
+        flows_after,        flows_of_partition_after,
+        members_after,      work_first,
+        work_of_flow,       ready_before,
+        event_by_id,        events_after,
+        log_events_of,      log_events_after,
+        ready_after,        timers_after,
+        listed_after,       highest_eid,
+        highest_event,      waitpoint_by_id,
+        suspension_by_key,  signal_by_id,
+        signals_buffered,   signal_by_idempotency_key,
+        satisfier_by_key,   all_hmac_keys,
+        suspensions_delete, waitpoints_delete,
+        signals_delete,     satisfiers_delete,
+        suspensions_of,     open_waitpoints_after,
+        suspended_after,    waitpoints_outliving,
+        signal_by_key,      signals_after,
+        satisfiers_of,
     };
     for (const ByOrder* list : {&executions_in_window, &executions_of_route, &executions_with_tag,
                                 &executions_in_bucket, &executions_leased, &tagged_too}) {

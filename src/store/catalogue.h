@@ -41,13 +41,37 @@ extern const std::string idempotency_by_key;
 extern const std::string worker_by_key;
 extern const std::string all_routes;
 
+extern const std::string flow_by_id;
+extern const std::string edge_by_key;
+extern const std::string edges_of_flow;
+extern const std::string edges_out;
+extern const std::string edges_in;
+extern const std::string group_by_key;
+extern const std::string groups_of_flow;
+extern const std::string work_by_key;
+extern const std::string member_ids;
+
+extern const std::string waitpoint_by_id;
+extern const std::string suspension_by_key;
+extern const std::string signal_by_id;
+extern const std::string signal_by_idempotency_key;
+extern const std::string signals_buffered;
+extern const std::string satisfier_by_key;
+extern const std::string all_hmac_keys;
+
 extern const std::string ready_head;
 extern const std::string timers_due;
-extern const std::string timer_next;
+/// The earliest due time later than $1 of every kind of timer, null where there is none.
+extern const std::string next_due;
 extern const std::string bucket_after;
 extern const std::string executions_after;
 extern const std::string leased_by_instance;
 extern const std::string workers_all;
+extern const std::string flows_due;
+extern const std::string flows_held;
+extern const std::string flow_ids_after;
+extern const std::string edges_staged;
+extern const std::string work_due;
 
 extern const std::string ready_insert;
 extern const std::string ready_delete;
@@ -60,6 +84,14 @@ extern const std::string tag_delete;
 extern const std::string input_delete;
 extern const std::string attempts_delete;
 extern const std::string idempotency_delete_own;
+extern const std::string edges_delete;
+extern const std::string groups_delete;
+extern const std::string work_delete;
+
+extern const std::string suspensions_delete;
+extern const std::string waitpoints_delete;
+extern const std::string signals_delete;
+extern const std::string satisfiers_delete;
 
 extern const std::string grants_sweep;
 extern const std::string idempotency_sweep;
@@ -82,6 +114,18 @@ extern const std::string leased_due;
 extern const std::string lanes_after;
 extern const std::string workers_after;
 extern const std::string workers_of_namespace_after;
+extern const std::string flows_after;
+extern const std::string flows_of_partition_after;
+extern const std::string members_after;
+extern const std::string work_first;
+extern const std::string work_of_flow;
+extern const std::string open_waitpoints_after;
+extern const std::string waitpoints_outliving;
+extern const std::string suspensions_of;
+extern const std::string suspended_after;
+extern const std::string signal_by_key;
+extern const std::string signals_after;
+extern const std::string satisfiers_of;
 extern const std::string ready_before;
 extern const std::string event_by_id;
 extern const std::string events_after;

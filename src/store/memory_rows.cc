@@ -30,13 +30,6 @@ auto page(const Container& container, const typename Container::key_type& cursor
     return out;
 }
 
-template <class Map>
-std::optional<typename Map::mapped_type> find_row(const Map& map,
-                                                  const typename Map::key_type& key) {
-    auto it = map.find(key);
-    return it == map.end() ? std::nullopt : std::optional(it->second);
-}
-
 }  // namespace
 
 // --------------------------------------------------------------------------------------- rows

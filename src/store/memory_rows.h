@@ -28,6 +28,15 @@ struct MemoryRows {
     std::map<std::string, core::Lane> lanes;
     std::map<core::IdempotencyKey, core::IdempotencyEntry> idempotency;
     std::map<core::WorkerKey, core::WorkerRow> workers;
+    std::map<FlowId, core::Flow> flows;
+    std::map<core::EdgeKey, core::Edge> edges;
+    std::map<std::pair<FlowId, ExecutionId>, core::EdgeGroup> groups;
+    std::map<core::FlowWorkKey, core::FlowWork> work;
+    std::map<core::SuspensionKey, core::Suspension> suspensions;
+    std::map<WaitpointId, core::Waitpoint> waitpoints;
+    std::map<core::SignalKey, core::Signal> signals;
+    std::map<core::SatisfierKey, core::Satisfier> satisfiers;
+    std::map<std::string, core::HmacKey> hmac_keys;
     std::map<std::int64_t, core::ExecutionEvent> events;
     std::map<std::int64_t, core::LogEvent> log_events;
 
@@ -42,13 +51,45 @@ struct MemoryRows {
     std::set<std::pair<RouteId, Eid>> by_route;
     std::set<std::tuple<std::string, std::string, Eid>> tags;
     std::set<std::pair<Eid, std::int64_t>> log_by_execution;
+    std::set<std::pair<FlowId, ExecutionId>> members;
+    std::set<std::pair<TimestampMs, FlowId>> flow_timers;
+    std::set<FlowId> held_flows;
+    std::set<std::pair<ExecutionId, core::EdgeKey>> outbound;
+    std::set<std::pair<ExecutionId, core::EdgeKey>> inbound;
+    std::set<std::pair<TimestampMs, core::EdgeKey>> staged;
+    std::set<std::pair<TimestampMs, core::FlowWorkKey>> work_due;
+    std::set<std::tuple<std::string, TimestampMs, ExecutionId, core::SuspensionKey>> suspended;
+    std::set<std::pair<Eid, WaitpointId>> waitpoints_of;
+    std::set<std::pair<std::pair<Eid, SignalId>, core::SignalKey>> signal_ids;
+    std::set<std::pair<WaitpointId, core::SignalKey>> signals_at;
 
     [[nodiscard]] std::optional<core::Execution> execution(const ExecutionId& id) const;
     [[nodiscard]] std::vector<core::Attempt> attempts_of(Eid eid) const;
     [[nodiscard]] std::set<core::TimerKey>::const_iterator first_timer(core::TimerKind kind) const;
+    // In key order.
+    [[nodiscard]] std::vector<core::Edge> edges_of(const FlowId& flow) const;
+    [[nodiscard]] std::vector<core::Edge> edges_out(const ExecutionId& upstream) const;
+    [[nodiscard]] std::vector<core::Edge> edges_in(const ExecutionId& downstream) const;
+    [[nodiscard]] std::vector<core::EdgeGroup> groups_of(const FlowId& flow) const;
+    [[nodiscard]] std::vector<core::FlowWork> work_of(const FlowId& flow) const;
+    [[nodiscard]] std::vector<ExecutionId> members_of(const FlowId& flow) const;
+    [[nodiscard]] std::vector<core::Suspension> suspensions_of(Eid eid) const;
+    [[nodiscard]] std::vector<core::Waitpoint> open_waitpoints_of(Eid eid) const;
+    [[nodiscard]] std::vector<core::Signal> signals_to(const WaitpointId& id) const;
     /// Executions under a lease: those whose timer is a lease's. Ascending.
     [[nodiscard]] std::set<Eid> leased() const;
 };
+
+/// The row of a key, unless it was swept.
+template <class Map, class Swept = std::set<typename Map::key_type>>
+std::optional<typename Map::mapped_type> find_row(const Map& map, const typename Map::key_type& key,
+                                                  const Swept& swept = {}) {
+    auto it = map.find(key);
+    if (it == map.end() || swept.contains(key)) {
+        return std::nullopt;
+    }
+    return it->second;
+}
 
 class MemoryReader final : public Reader {
   public:
@@ -77,6 +118,38 @@ class MemoryReader final : public Reader {
     expected<std::vector<core::WorkerRow>> workers(const std::optional<std::string>& ns,
                                                    const core::WorkerKey& after,
                                                    std::size_t limit) override;
+    expected<std::optional<core::Flow>> flow(const FlowId& id) override;
+    expected<std::vector<core::Flow>> flows(std::optional<std::uint16_t> partition,
+                                            const std::optional<FlowId>& after,
+                                            std::size_t limit) override;
+    expected<Executions> members(const FlowId& flow, const std::optional<ExecutionId>& after,
+                                 std::size_t limit) override;
+    expected<std::vector<core::Edge>> edges_of_flow(const FlowId& flow) override;
+    expected<std::vector<core::Edge>> outbound(const ExecutionId& upstream) override;
+    expected<std::vector<core::Edge>> inbound(const ExecutionId& downstream) override;
+    expected<std::optional<core::Edge>> edge(const core::EdgeKey& key) override;
+    expected<std::optional<core::EdgeGroup>> group(const FlowId& flow,
+                                                   const ExecutionId& downstream) override;
+    expected<std::vector<core::EdgeGroup>> groups_of_flow(const FlowId& flow) override;
+    expected<std::vector<core::FlowWork>> flow_work(const std::optional<FlowId>& flow,
+                                                    std::size_t limit) override;
+    expected<std::optional<core::Waitpoint>> waitpoint(const WaitpointId& id) override;
+    expected<std::vector<core::Waitpoint>> open_waitpoints(Eid eid,
+                                                           const std::optional<WaitpointId>& after,
+                                                           std::size_t limit) override;
+    expected<std::uint64_t> waitpoints_outliving(const std::string& kid,
+                                                 TimestampMs until) override;
+    expected<std::vector<core::Suspension>> suspensions(Eid eid) override;
+    expected<std::optional<core::Suspension>> suspension(const core::SuspensionKey& key) override;
+    expected<std::vector<core::Suspension>> suspended(const std::string& lane,
+                                                      const std::optional<SuspendedKey>& after,
+                                                      std::size_t limit) override;
+    expected<std::vector<core::Signal>> signals(Eid eid, std::uint64_t after,
+                                                std::size_t limit) override;
+    expected<std::vector<core::Signal>> signals(Eid eid,
+                                                std::span<const std::uint64_t> seqs) override;
+    expected<std::vector<core::Satisfier>> satisfiers(const core::SuspensionKey& key) override;
+    expected<std::vector<core::HmacKey>> hmac_keys() override;
     expected<std::uint64_t> ready_before(std::span<const RouteId> routes, const core::ReadyKey& key,
                                          std::uint64_t limit) override;
     expected<std::vector<core::ExecutionEvent>> history(const core::Execution& execution,

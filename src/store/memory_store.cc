@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "base/check.h"
-#include "store/memory_rows.h"
+#include "store/memory_internal.h"
 #include "store/prepare.h"
 #include "store/value_codec.h"
 
@@ -17,84 +16,7 @@ using core::ExecutionCell;
 using core::Snapshot;
 using core::TimerKind;
 
-// ------------------------------------------------------------------------------------ journal
-
-/// Makes changes and remembers how to undo them. Rows of maps are put and erased, members of sets
-/// added and removed; insert() refuses a key that is there.
-class MemoryStore::Journal {
-  public:
-    template <class Map>
-    void put(Map& map, typename Map::key_type key, typename Map::mapped_type row) {
-        auto it = map.find(key);
-        if (it == map.end()) {
-            map.emplace(key, std::move(row));
-            undo_.emplace_back([&map, key = std::move(key)] { map.erase(key); });
-        } else {
-            undo_.emplace_back(
-                [&map, key = std::move(key), old = it->second] { map.find(key)->second = old; });
-            it->second = std::move(row);
-        }
-    }
-    template <class Map>
-    expected<void> insert(Map& map, typename Map::key_type key, typename Map::mapped_type row,
-                          const char* what) {
-        if (map.contains(key)) {
-            return ff::fail(ErrorCode::internal, std::string(what) + " is there already");
-        }
-        put(map, std::move(key), std::move(row));
-        return {};
-    }
-    template <class Map>
-    void erase(Map& map, const typename Map::key_type& key) {
-        auto it = map.find(key);
-        if (it != map.end()) {
-            undo_.emplace_back([&map, row = *it] { map.insert(row); });
-            map.erase(it);
-        }
-    }
-    template <class Set>
-    void add(Set& set, typename Set::key_type member) {
-        if (set.insert(member).second) {
-            undo_.emplace_back([&set, member = std::move(member)] { set.erase(member); });
-        }
-    }
-    template <class Set>
-    void remove(Set& set, const typename Set::key_type& member) {
-        if (set.erase(member) > 0) {
-            undo_.emplace_back([&set, member] { set.insert(member); });
-        }
-    }
-    void undo_all() {
-        for (auto it = undo_.rbegin(); it != undo_.rend(); ++it) {
-            (*it)();
-        }
-        undo_.clear();
-    }
-
-  private:
-    std::vector<std::function<void()>> undo_;
-};
-
-/// Deletions are made at commit: until then readers see the rows, and the writer looks here.
-struct MemoryStore::Swept {
-    std::set<Eid> grants;
-    std::set<core::IdempotencyKey> idempotency;
-    std::set<std::int64_t> events;
-    std::set<std::int64_t> log_events;
-};
-
 namespace {
-
-/// The row of a key, unless it was swept.
-template <class Map, class Swept = std::set<typename Map::key_type>>
-std::optional<typename Map::mapped_type> find_row(const Map& map, const typename Map::key_type& key,
-                                                  const Swept& swept = {}) {
-    auto it = map.find(key);
-    if (it == map.end() || swept.contains(key)) {
-        return std::nullopt;
-    }
-    return it->second;
-}
 
 /// Marks the rows that expired up to `until`, the earliest first.
 template <class Map, class Swept>
@@ -222,7 +144,7 @@ expected<void> MemoryStore::load(const core::ReadSet& set, Snapshot& snapshot) {
             continue;
         }
         load_cell(cell, need.input, need.grant, need.attempt);
-        snapshot.index_by_eid(cell);
+        found_cell(cell, snapshot);
     }
     for (const auto& name : set.lanes) {
         snapshot.load_lane(name, find_row(rows_->lanes, name));
@@ -233,6 +155,10 @@ expected<void> MemoryStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     for (const auto& key : set.workers) {
         snapshot.load_worker(key, find_row(rows_->workers, key));
     }
+    for (const auto& [flow, need] : set.members) {
+        load_members(flow, need, snapshot);
+    }
+    load_flows(set, snapshot);
     for (const auto& key : set.leased_by) {
         std::map<Eid, ExecutionId> leased;
         for (Eid eid : rows_->leased()) {
@@ -246,11 +172,12 @@ expected<void> MemoryStore::load(const core::ReadSet& set, Snapshot& snapshot) {
         for (const auto& [eid, id] : leased) {
             ExecutionCell& cell = snapshot.cell(id);
             load_cell(cell, core::InputNeed::if_tagged, false, false);
-            snapshot.index_by_eid(cell);
+            found_cell(cell, snapshot);
             ids.push_back(id);
         }
         snapshot.load_leased_by(key, std::move(ids));
     }
+    load_waits(set.waits, snapshot.waits);
     return {};
 }
 
@@ -266,7 +193,7 @@ expected<void> MemoryStore::load(std::span<const Eid> eids, core::InputNeed inpu
             }
             cell = &snapshot.cell(row->id);
             cell->execution.load(std::move(row));
-            snapshot.index_by_eid(*cell);
+            found_cell(*cell, snapshot);
         }
         load_rest(*cell, input, false, attempt);
     }
@@ -310,6 +237,16 @@ expected<std::optional<TimestampMs>> MemoryStore::next_due(TimestampMs after) {
             earliest = earliest ? std::min(*earliest, it->due_at) : it->due_at;
         }
     }
+    const auto take_first_after = [&]<class Key>(const std::set<std::pair<TimestampMs, Key>>& times,
+                                                 const Key& lowest_key) {
+        const bool last = after == std::numeric_limits<TimestampMs>::max();
+        const auto it = last ? times.end() : times.lower_bound({after + 1, lowest_key});
+        if (it != times.end()) {
+            earliest = earliest ? std::min(*earliest, it->first) : it->first;
+        }
+    };
+    take_first_after(rows_->flow_timers, FlowId{});
+    take_first_after(rows_->work_due, core::FlowWorkKey{{}, core::FlowWorkKind::counted, {}});
     return earliest;
 }
 
@@ -411,6 +348,9 @@ void MemoryStore::write_side_sets(Journal& journal, const std::optional<Executio
         if (const auto bucket = core::bucket(*before); bucket != core::Bucket::none) {
             journal.remove(rows_->listed, {bucket, before->eid});
         }
+        if (before->flow_id) {
+            journal.remove(rows_->members, {*before->flow_id, before->id});
+        }
     }
     if (after) {
         journal.add(rows_->by_route, {after->route, after->eid});
@@ -422,6 +362,9 @@ void MemoryStore::write_side_sets(Journal& journal, const std::optional<Executio
         }
         if (const auto bucket = core::bucket(*after); bucket != core::Bucket::none) {
             journal.add(rows_->listed, {bucket, after->eid});
+        }
+        if (after->flow_id) {
+            journal.add(rows_->members, {*after->flow_id, after->id});
         }
     }
 }
@@ -470,6 +413,9 @@ void MemoryStore::erase_execution(Journal& journal, const Execution& gone) {
         journal.erase(rows_->attempts, {gone.eid, attempt.attempt_index});
     }
     journal.erase(rows_->grants, gone.eid);
+    if (had_waits(gone)) {
+        erase_waits(journal, gone.eid);
+    }
     journal.erase(rows_->eid_of, gone.id);
     journal.erase(rows_->executions, gone.eid);
 }
@@ -515,6 +461,7 @@ expected<void> MemoryStore::write_cell(Journal& journal, ExecutionCell& cell, Ti
 expected<void> MemoryStore::write_all(Journal& journal, Snapshot& snapshot, TimestampMs now,
                                       DurationMs retention_default_ms) {
     number_events(snapshot, next_event_);
+    settle_waits(snapshot);
     for (core::Route route : snapshot.new_routes) {
         split_capabilities(route);
         const core::RouteKey key = route.key;
@@ -540,6 +487,8 @@ expected<void> MemoryStore::write_all(Journal& journal, Snapshot& snapshot, Time
     };
     write_tracked(rows_->idempotency, snapshot.idempotency_entries);
     write_tracked(rows_->workers, snapshot.workers);
+    FF_TRY_VOID(write_flows(journal, snapshot, retention_default_ms));
+    FF_TRY_VOID(write_waits(journal, snapshot.waits));
     for (const auto& event : snapshot.events) {
         FF_TRY_VOID(journal.insert(rows_->events, event.event_id, event, "the event"));
     }

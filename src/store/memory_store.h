@@ -40,6 +40,14 @@ class MemoryStore final : public Store {
                                                      std::size_t limit) override;
     expected<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
     expected<std::optional<TimestampMs>> next_due(TimestampMs after) override;
+    expected<std::vector<FlowId>> scan_due_flows(TimestampMs now, std::size_t limit) override;
+    expected<std::vector<core::FlowWorkKey>> scan_work(TimestampMs now, std::size_t limit,
+                                                       core::Snapshot& snapshot) override;
+    expected<std::vector<FlowId>> held_flows() override;
+    expected<std::vector<FlowId>> scan_flows(const std::optional<FlowId>& after,
+                                             std::size_t limit) override;
+    expected<std::vector<core::EdgeKey>> scan_staged(TimestampMs before,
+                                                     std::size_t limit) override;
     expected<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,
                                            std::size_t limit) override;
     expected<std::vector<Eid>> scan_all(Eid after, std::size_t limit) override;
@@ -69,6 +77,26 @@ class MemoryStore final : public Store {
                    bool attempt) const;
     void load_cell(core::ExecutionCell& cell, core::InputNeed input, bool grant,
                    bool attempt) const;
+    // Flows (memory_flows.cc).
+    void load_members(const FlowId& flow, const core::ReadSet::ExecutionNeed& need,
+                      core::Snapshot& snapshot) const;
+    void load_flows(const core::ReadSet& set, core::Snapshot& snapshot) const;
+    void load_edges(const core::ReadSet& set, core::Snapshot& snapshot) const;
+    expected<void> write_flows(Journal& journal, core::Snapshot& snapshot,
+                               DurationMs retention_default_ms);
+    void erase_flow(Journal& journal, const FlowId& id);
+    /// Puts or erases a row, with its places in the sets it is found by.
+    template <class Map>
+    void replace(Journal& journal, Map& map, const typename Map::key_type& key,
+                 const std::optional<typename Map::mapped_type>& row);
+    // Waits (memory_waits.cc).
+    /// Call for every cell whose execution was asked for: it becomes known by its number, and what
+    /// it waits for is loaded.
+    void found_cell(core::ExecutionCell& cell, core::Snapshot& snapshot) const;
+    void load_waits(const core::WaitReads& reads, core::WaitTable& waits) const;
+    expected<void> write_waits(Journal& journal, const core::WaitTable& waits);
+    void erase_waits(Journal& journal, Eid eid);
+
     expected<void> finish(const std::function<expected<void>(Journal&)>& write);
     void write_swept(Journal& journal);
     expected<void> write_all(Journal& journal, core::Snapshot& snapshot, TimestampMs now,

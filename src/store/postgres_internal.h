@@ -2,7 +2,15 @@
 // lock or take many keys at once.
 #pragma once
 
+#include <algorithm>
+#include <concepts>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "store/catalogue.h"
 #include "store/postgres_reader.h"
@@ -52,6 +60,61 @@ inline const std::string lock_best_ready =
     " FOR UPDATE SKIP LOCKED) e ON TRUE"
     " LEFT JOIN ff_exec_input i ON i.eid = e.eid";
 
+// A flow row is the lock of its graph. What belongs to it is asked for behind the lock: each
+// statement sees what was committed when it starts.
+inline const std::string lock_flows =
+    sql::select_where<core::Flow>("flow_id = ANY($1) ORDER BY flow_id FOR UPDATE");
+inline const std::string members_of_flows =
+    "SELECT flow_id, id FROM ff_exec_core WHERE flow_id = ANY($1) ORDER BY flow_id, id";
+inline const std::string edges_of_flows = sql::select_where<core::Edge>("flow_id = ANY($1)");
+inline const std::string groups_of_flows = sql::select_where<core::EdgeGroup>("flow_id = ANY($1)");
+inline const std::string edges_by_upstream = sql::select_where<core::Edge>("upstream_id = ANY($1)");
+inline const std::string edges_by_downstream =
+    sql::select_where<core::Edge>("downstream_id = ANY($1)");
+inline const std::string edges_by_key = "SELECT " + column_list<core::Edge>("t.") +
+                                        " FROM unnest($1, $2) AS u(flow_id, edge_id) JOIN ff_edge t"
+                                        " ON t.flow_id = u.flow_id AND t.edge_id = u.edge_id";
+inline const std::string groups_by_key =
+    "SELECT " + column_list<core::EdgeGroup>("t.") +
+    " FROM unnest($1, $2) AS u(flow_id, downstream_id) JOIN ff_edge_group t"
+    " ON t.flow_id = u.flow_id AND t.downstream_id = u.downstream_id";
+inline const std::string work_by_keys =
+    "SELECT " + column_list<core::FlowWork>("t.") +
+    " FROM unnest($1, $2, $3) AS u(flow_id, kind, execution_id) JOIN ff_flow_work t"
+    " ON t.flow_id = u.flow_id AND t.kind = u.kind AND t.execution_id = u.execution_id";
+// Work that another process is at is passed over.
+inline const std::string lock_work_due = sql::select_where<core::FlowWork>(
+    "due_at <= $1 ORDER BY due_at, flow_id, kind, execution_id LIMIT $2 FOR UPDATE SKIP LOCKED");
+
+// What an execution waits for is asked for behind the lock of its row.
+inline const std::string waitpoints_by_id =
+    sql::select_where<core::Waitpoint>("waitpoint_id = ANY($1)");
+inline const std::string open_waitpoints_of =
+    sql::select_where<core::Waitpoint>("eid = ANY($1) AND waitpoint_state < 2");
+inline const std::string suspensions_by_key =
+    "SELECT " + column_list<core::Suspension>("t.") +
+    " FROM unnest($1, $2) AS u(eid, episode) JOIN ff_suspension t"
+    " ON t.eid = u.eid AND t.episode = u.episode";
+inline const std::string suspensions_by_idempotency_key =
+    "SELECT " + column_list<core::Suspension>("q.") +
+    " FROM unnest($1, $2) AS u(eid, idempotency_key) CROSS JOIN LATERAL"
+    " (SELECT * FROM ff_suspension t WHERE t.eid = u.eid"
+    " AND t.idempotency_key = u.idempotency_key ORDER BY t.episode DESC LIMIT 1) q";
+inline const std::string signals_by_id = "SELECT " + column_list<core::Signal>("t.") +
+                                         " FROM unnest($1, $2) AS u(eid, signal_id) JOIN ff_signal"
+                                         " t ON t.eid = u.eid AND t.signal_id = u.signal_id";
+inline const std::string signals_by_idempotency_key =
+    "SELECT " + column_list<core::Signal>("q.") +
+    " FROM unnest($1, $2) AS u(waitpoint_id, idempotency_key) CROSS JOIN LATERAL"
+    " (SELECT * FROM ff_signal t WHERE t.waitpoint_id = u.waitpoint_id"
+    " AND t.idempotency_key = u.idempotency_key ORDER BY t.seq DESC LIMIT 1) q";
+inline const std::string signals_buffered_at = sql::select_where<core::Signal>(
+    "waitpoint_id = ANY($1) AND observed_effect = 6 ORDER BY waitpoint_id, seq");
+inline const std::string satisfiers_by_key =
+    "SELECT " + column_list<core::Satisfier>("t.") +
+    " FROM unnest($1, $2, $3, $4) AS u(eid, episode, node, token) JOIN ff_satisfier t"
+    " ON t.eid = u.eid AND t.episode = u.episode AND t.node = u.node AND t.token = u.token";
+
 inline const std::string own_transaction = "SELECT CAST(pg_current_xact_id() AS text)";
 inline const std::string own_transaction_if_any =
     "SELECT CAST(pg_current_xact_id_if_assigned() AS text)";
@@ -64,6 +127,120 @@ struct PostgresStore::Loading {
     core::InputNeed input = core::InputNeed::none;
     bool grant = false;
     bool attempt = false;
+};
+
+// -------------------------------------------------------------------------------------- asking
+
+template <class Row>
+expected<Row> take(PgRows& rows) {
+    Row row;
+    take_columns(rows, row);
+    FF_TRY_VOID(rows.check());
+    return row;
+}
+
+/// Parallel arrays of what each of `parts` gives of the keys.
+template <class Keys, class... Parts>
+PgParams arrays_of(const Keys& keys, Parts... parts) {
+    PgParams params;
+    const auto add = [&](auto part) {
+        using Value = std::remove_cvref_t<decltype(std::invoke(part, *keys.begin()))>;
+        constexpr Kind kind = std::is_enum_v<Value> || std::integral<Value> ? Kind::integer
+                              : std::is_same_v<Value, std::string>          ? Kind::text
+                                                                            : Kind::bytes;
+        PgArray values(array_type(kind));
+        for (const auto& key : keys) {
+            put_value(values, kind, std::invoke(part, key));
+        }
+        params.array(values);
+    };
+    (add(parts), ...);
+    return params;
+}
+
+/// Those of `keys` that `known` does not hold of, in order, each once.
+template <class Key, class Known>
+std::vector<Key> not_known(std::vector<Key> keys, Known known) {
+    std::erase_if(keys, known);
+    std::ranges::sort(keys);
+    keys.erase(std::ranges::unique(keys).begin(), keys.end());
+    return keys;
+}
+
+/// Statements that go together, each with what is to be done with its answer.
+class PostgresStore::Questions {
+  public:
+    explicit Questions(PostgresStore& store) : store_(store) {}
+
+    void ask(const std::string& text, PgParams params,
+             std::function<expected<void>(PgRows&)> take_answer) {
+        store_.db_->queue(text, std::move(params));
+        takers_.push_back(std::move(take_answer));
+    }
+    /// Asks for rows by key, unless there are no keys; `parts` are the columns of a key. What is
+    /// found is loaded, and of the rest that it is not there.
+    template <class Row, class Key, class KeyOf, class Load, class... Parts>
+    void ask_rows(const std::string& text, std::vector<Key> keys, KeyOf key_of, Load load,
+                  Parts... parts) {
+        if (keys.empty()) {
+            return;
+        }
+        PgParams params = arrays_of(keys, parts...);
+        ask(text, std::move(params),
+            [keys = std::move(keys), key_of, load](PgRows& rows) -> expected<void> {
+                while (rows.next()) {
+                    FF_TRY(Row row, take<Row>(rows));
+                    const Key key = key_of(row);
+                    load(key, std::optional<Row>(std::move(row)));
+                }
+                for (const Key& key : keys) {
+                    load(key, std::optional<Row>());  // does nothing where there is one
+                }
+                return {};
+            });
+    }
+    [[nodiscard]] bool empty() const { return takers_.empty(); }
+
+    expected<void> settle() {
+        if (takers_.empty()) {
+            return {};
+        }
+        FF_TRY(auto answers, store_.run());
+        auto answer = answers.end() - static_cast<std::ptrdiff_t>(takers_.size());
+        for (auto& take_answer : takers_) {
+            FF_TRY_VOID(take_answer(*answer++));
+        }
+        return {};
+    }
+
+  private:
+    PostgresStore& store_;
+    std::vector<std::function<expected<void>(PgRows&)>> takers_;
+};
+
+/// Members of flows as a load finds them: before their flow is locked, and then.
+struct PostgresStore::Members {
+    using Ids = std::map<FlowId, std::vector<ExecutionId>>;
+    Ids seen;    ///< not locked, of flows whose members were not known
+    Ids locked;  ///< asked for again behind the lock of the flow, where that was taken
+
+    /// Those known by now.
+    [[nodiscard]] const std::vector<ExecutionId>& of(const FlowId& flow,
+                                                     const core::Snapshot& snapshot) const {
+        const auto it = seen.find(flow);
+        return it == seen.end() ? snapshot.members(flow) : it->second;
+    }
+};
+
+/// What executions that were just found wait for, while it is asked for.
+struct PostgresStore::OpenWaits {
+    struct Of {
+        const core::Execution* execution;
+        std::optional<core::Suspension> suspension;
+        std::vector<core::Waitpoint> waitpoints;
+    };
+    using Map = std::map<Eid, Of>;
+    Map of;
 };
 
 struct PostgresStore::ReadConnection {
@@ -84,6 +261,16 @@ struct PostgresStore::Writes {
     PgRowSet<core::Route> routes;
     PgRowSet<core::IdempotencyEntry> idempotency;
     PgRowSet<core::WorkerRow> workers;
+    PgRowSet<core::Flow> flows;
+    PgRowSet<core::Edge> edges;
+    PgRowSet<core::EdgeGroup> groups;
+    PgRowSet<core::FlowWork> work;
+    PgRowSet<core::Suspension> suspensions;
+    PgRowSet<core::Waitpoint> waitpoints;
+    PgRowSet<core::Signal> signals;
+    PgRowSet<core::Satisfier> satisfiers;
+    PgRowSet<core::HmacKey> retired_keys;  ///< before the current one: there is one at most
+    PgRowSet<core::HmacKey> current_keys;
     PgRowSet<core::ExecutionEvent> events;
     PgRowSet<core::LogEvent> log_events;
     PgSideTables sides;
@@ -91,7 +278,16 @@ struct PostgresStore::Writes {
                       {"namespace", "idempotency_key", "execution_id"},
                       {Type::texts, Type::texts, Type::bytes}};
     PgKeySet all_attempts{"ff_attempt", {"eid"}, {Type::integers}};
+    PgKeySet all_suspensions{"ff_suspension", {"eid"}, {Type::integers}};
+    PgKeySet all_waitpoints{"ff_waitpoint", {"eid"}, {Type::integers}};
+    PgKeySet all_signals{"ff_signal", {"eid"}, {Type::integers}};
+    PgKeySet all_satisfiers{"ff_satisfier", {"eid"}, {Type::integers}};
     PgRowSet<core::Execution> erased;
+    // Of flows that go.
+    PgRowSet<core::Flow> erased_flows;
+    PgKeySet all_edges{"ff_edge", {"flow_id"}, {Type::bytes}};
+    PgKeySet all_groups{"ff_edge_group", {"flow_id"}, {Type::bytes}};
+    PgKeySet all_work{"ff_flow_work", {"flow_id"}, {Type::bytes}};
 };
 
 }  // namespace ff::store

@@ -161,7 +161,7 @@ void PgKeeper::tidy() {
         const auto started = Clock::now();
         // Another process may be at it already; one is enough.
         if (auto done = connection->execute("VACUUM (SKIP_LOCKED, TRUNCATE FALSE) ff_ready,"
-                                            " ff_timer");
+                                            " ff_timer, ff_flow_work");
             !done && connection->alive()) {
             warn_("VACUUM of the queue tables: " + done.error().message());
             pause = tidy_ms * 60;

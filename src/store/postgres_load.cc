@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -19,14 +20,6 @@ namespace {
 
 /// Numbers of routes are drawn before they are committed: a few may come after a higher one.
 constexpr RouteId late_routes = 8;
-
-template <class Row>
-expected<Row> take(PgRows& rows) {
-    Row row;
-    take_columns(rows, row);
-    FF_TRY_VOID(rows.check());
-    return row;
-}
 
 }  // namespace
 
@@ -72,37 +65,12 @@ expected<void> PostgresStore::take_executions(PgRows& rows, Snapshot& snapshot) 
         needed.push_back(row.route);
         ExecutionCell& cell = snapshot.cell(row.id);
         cell.execution.load(std::move(row));
-        snapshot.index_by_eid(cell);
+        found_cell(cell, snapshot);
     }
     return know_routes(needed);
 }
 
 namespace {
-
-PgParams array_of(const std::vector<std::string>& texts) {
-    PgArray values(PgArray::Type::texts);
-    for (const std::string& text : texts) {
-        values.text(text);
-    }
-    PgParams params;
-    params.array(values);
-    return params;
-}
-
-/// Two parallel arrays of what `first` and `second` give of each key.
-template <class Key, class First, class Second>
-PgParams pairs_of(const std::vector<Key>& keys, First first, Second second) {
-    PgArray firsts(PgArray::Type::texts);
-    PgArray seconds(PgArray::Type::texts);
-    for (const Key& key : keys) {
-        firsts.text(key.*first);
-        seconds.text(key.*second);
-    }
-    PgParams params;
-    params.array(firsts);
-    params.array(seconds);
-    return params;
-}
 
 PgParams ready_params(const ReadyAsk& ask) {
     PgArray routes(PgArray::Type::integers);
@@ -117,48 +85,7 @@ PgParams ready_params(const ReadyAsk& ask) {
     return params;
 }
 
-/// Those of `keys` that are not loaded, each once.
-template <class Key, class Map>
-std::vector<Key> missing_in(Map& map, const std::vector<Key>& keys) {
-    std::vector<Key> out;
-    for (const Key& key : keys) {
-        if (!map[key].loaded && std::ranges::find(out, key) == out.end()) {
-            out.push_back(key);
-        }
-    }
-    return out;
-}
-
 }  // namespace
-
-/// Statements that go together, each with what is to be done with its answer.
-class PostgresStore::Questions {
-  public:
-    explicit Questions(PostgresStore& store) : store_(store) {}
-
-    void ask(const std::string& text, PgParams params,
-             std::function<expected<void>(PgRows&)> take_answer) {
-        store_.db_->queue(text, std::move(params));
-        takers_.push_back(std::move(take_answer));
-    }
-    [[nodiscard]] bool empty() const { return takers_.empty(); }
-
-    expected<void> settle() {
-        if (takers_.empty()) {
-            return {};
-        }
-        FF_TRY(auto answers, store_.run());
-        auto answer = answers.end() - static_cast<std::ptrdiff_t>(takers_.size());
-        for (auto& take_answer : takers_) {
-            FF_TRY_VOID(take_answer(*answer++));
-        }
-        return {};
-    }
-
-  private:
-    PostgresStore& store_;
-    std::vector<std::function<expected<void>(PgRows&)>> takers_;
-};
 
 expected<void> PostgresStore::load_rest(const std::vector<Loading>& wanted, Snapshot& snapshot) {
     PgArray input_eids(PgArray::Type::integers);
@@ -223,20 +150,9 @@ expected<void> PostgresStore::load_rest(const std::vector<Loading>& wanted, Snap
         attempts, [](ExecutionCell& cell) -> auto& {
             return cell.attempts[*cell.execution.current->current_attempt_index];
         });
+    OpenWaits open;
+    ask_open_waits(questions, open, snapshot);
     return questions.settle();
-}
-
-expected<void> PostgresStore::take_lanes(PgRows& rows, const std::vector<std::string>& asked,
-                                         Snapshot& snapshot) {
-    while (rows.next()) {
-        FF_TRY(auto row, take<core::Lane>(rows));
-        const std::string name = row.name;
-        snapshot.load_lane(name, std::move(row));
-    }
-    for (const std::string& name : asked) {
-        snapshot.load_lane(name, std::nullopt);
-    }
-    return {};
 }
 
 /// Asks for the number of the transaction, which COMMIT may need. `force` gives it one.
@@ -252,13 +168,14 @@ void PostgresStore::ask_transaction(Questions& questions, bool force) {
 
 void PostgresStore::ask_ready(Questions& questions, const std::vector<ReadyAsk>& asks,
                               const std::vector<std::string>& lanes, Snapshot& snapshot) {
-    if (auto missing = missing_in(snapshot.lanes, lanes); !missing.empty()) {
-        PgParams params = array_of(missing);
-        questions.ask(lanes_by_name, std::move(params),
-                      [this, &snapshot, missing = std::move(missing)](PgRows& rows) {
-                          return take_lanes(rows, missing, snapshot);
-                      });
-    }
+    questions.ask_rows<core::Lane>(
+        lanes_by_name,
+        not_known(lanes, [&](const std::string& name) { return snapshot.lanes[name].loaded; }),
+        [](const core::Lane& row) { return row.name; },
+        [&snapshot](const std::string& name, std::optional<core::Lane> row) {
+            snapshot.load_lane(name, std::move(row));
+        },
+        std::identity());
     for (const ReadyAsk& ask : asks) {
         questions.ask(lock_best_ready, ready_params(ask),
                       [this, &snapshot, ask](PgRows& rows) -> expected<void> {
@@ -266,6 +183,9 @@ void PostgresStore::ask_ready(Questions& questions, const std::vector<ReadyAsk>&
                           ready_pages_.emplace_back(ask, std::move(page));
                           return {};
                       });
+    }
+    if (!asks.empty()) {
+        ask_held(questions);
     }
 }
 
@@ -285,63 +205,72 @@ void PostgresStore::ask_routes(Questions& questions) {
     });
 }
 
+void PostgresStore::ask_keys(Questions& questions, const core::ReadSet& set, Snapshot& snapshot) {
+    using core::IdempotencyKey;
+    using core::WorkerKey;
+    questions.ask_rows<core::IdempotencyEntry>(
+        lock_idempotency,
+        not_known(set.idempotency,
+                  [&](const auto& key) { return snapshot.idempotency_entries[key].loaded; }),
+        [](const core::IdempotencyEntry& row) { return row.key; },
+        [&snapshot](const IdempotencyKey& key, std::optional<core::IdempotencyEntry> row) {
+            snapshot.load_idempotency(key, std::move(row));
+        },
+        &IdempotencyKey::ns, &IdempotencyKey::key);
+    questions.ask_rows<core::WorkerRow>(
+        lock_workers,
+        not_known(set.workers, [&](const auto& key) { return snapshot.workers[key].loaded; }),
+        [](const core::WorkerRow& row) { return row.key; },
+        [&snapshot](const WorkerKey& key, std::optional<core::WorkerRow> row) {
+            snapshot.load_worker(key, std::move(row));
+        },
+        &WorkerKey::ns, &WorkerKey::worker_instance_id);
+}
+
+void PostgresStore::be_impatient() {
+    // Who has a flow and wants one of its members may be wanted by whoever has that member and
+    // wants the flow. The server would notice after a second; giving way sooner costs less.
+    if (locked_flows_ && !impatient_) {
+        db_->queue("SET LOCAL lock_timeout = 100");
+        impatient_ = true;
+    }
+}
+
 expected<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     std::vector<Loading> wanted;
     std::set<ExecutionId> missing;
-    for (const auto& need : set.executions) {
-        ExecutionCell& cell = snapshot.cell(need.id);
-        if (need.fresh) {
-            cell.execution.load(std::nullopt);
-            continue;
-        }
+    const auto want = [&](const ExecutionId& id, const core::ReadSet::ExecutionNeed& need) {
+        ExecutionCell& cell = snapshot.cell(id);
         wanted.push_back({&cell, need.input, need.grant, need.attempt});
         if (!cell.execution.loaded) {
-            missing.insert(need.id);
+            missing.insert(id);
+        }
+    };
+    for (const auto& need : set.executions) {
+        if (need.fresh) {
+            snapshot.cell(need.id).execution.load(std::nullopt);
+        } else {
+            want(need.id, need);
+        }
+    }
+    Members members;
+    FF_TRY_VOID(find_members(set, snapshot, members));
+    for (const auto& [flow, need] : set.members) {
+        for (const ExecutionId& id : members.of(flow, snapshot)) {
+            want(id, need);
         }
     }
     Questions questions(*this);
+    const bool wants_flows = std::ranges::any_of(
+        set.flows, [&](const FlowId& id) { return !snapshot.knows_flow(id); });
+    if (!missing.empty() || wants_flows) {
+        be_impatient();
+    }
     if (!missing.empty()) {
-        PgArray ids(PgArray::Type::bytes);
-        for (const ExecutionId& id : missing) {
-            ids.bytes_copy(id.raw());
-        }
-        PgParams params;
-        params.array(ids);
-        questions.ask(lock_by_id, std::move(params),
+        questions.ask(lock_by_id, arrays_of(missing, std::identity()),
                       [&](PgRows& rows) { return take_executions(rows, snapshot); });
     }
-    const auto keys = missing_in(snapshot.idempotency_entries, set.idempotency);
-    if (!keys.empty()) {
-        using Key = core::IdempotencyKey;
-        questions.ask(lock_idempotency, pairs_of(keys, &Key::ns, &Key::key),
-                      [&](PgRows& rows) -> expected<void> {
-                          while (rows.next()) {
-                              FF_TRY(auto row, take<core::IdempotencyEntry>(rows));
-                              const Key key = row.key;
-                              snapshot.load_idempotency(key, std::move(row));
-                          }
-                          for (const Key& key : keys) {
-                              snapshot.load_idempotency(key, std::nullopt);
-                          }
-                          return {};
-                      });
-    }
-    const auto workers = missing_in(snapshot.workers, set.workers);
-    if (!workers.empty()) {
-        using Key = core::WorkerKey;
-        questions.ask(lock_workers, pairs_of(workers, &Key::ns, &Key::worker_instance_id),
-                      [&](PgRows& rows) -> expected<void> {
-                          while (rows.next()) {
-                              FF_TRY(auto row, take<core::WorkerRow>(rows));
-                              const Key key = row.key;
-                              snapshot.load_worker(key, std::move(row));
-                          }
-                          for (const Key& key : workers) {
-                              snapshot.load_worker(key, std::nullopt);
-                          }
-                          return {};
-                      });
-    }
+    ask_keys(questions, set, snapshot);
     std::vector<std::vector<ExecutionId>> held(set.leased_by.size());
     for (std::size_t i = 0; i < held.size(); ++i) {
         PgParams params;
@@ -356,6 +285,8 @@ expected<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot)
                           return {};
                       });
     }
+    ask_flows(questions, set, snapshot, members);
+    ask_waits(questions, set.waits, snapshot.waits);
     // Behind what may wait for others: who waits holds nothing.
     std::vector<std::string> lanes = set.lanes;
     lanes.insert(lanes.end(), expected_lanes_.begin(), expected_lanes_.end());
@@ -368,11 +299,18 @@ expected<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot)
     if (!questions.empty()) {
         ask_transaction(questions, locks || !set.lanes.empty());
     }
-    FF_TRY_VOID(questions.settle());
+    if (auto settled = questions.settle(); !settled) {
+        if (impatient_ && settled.error().code == ErrorCode::timeout) {
+            settled.error().code = ErrorCode::store_busy;  // as after a deadlock
+        }
+        return settled;
+    }
+    locked_flows_ = locked_flows_ || wants_flows;
     for (const ExecutionId& id : missing) {
         snapshot.cell(id).execution.load(std::nullopt);
     }
     FF_TRY_VOID(load_rest(wanted, snapshot));
+    FF_TRY_VOID(settle_members(set, snapshot, members));
     for (std::size_t i = 0; i < held.size(); ++i) {
         core::ReadSet leased;
         for (const ExecutionId& id : held[i]) {
@@ -446,7 +384,7 @@ expected<ReadyPage> PostgresStore::take_ready(PgRows& rows, const ReadyAsk& ask,
         }
         ExecutionCell& cell = snapshot.cell(row->id);
         cell.execution.load(std::move(*row));
-        snapshot.index_by_eid(cell);
+        found_cell(cell, snapshot);
         if (!rows.is_null()) {
             FF_TRY(auto input, take<core::ExecutionInput>(rows));
             cell.input.load(std::move(input));
@@ -479,6 +417,7 @@ expected<std::vector<ReadyPage>> PostgresStore::lock_ready(std::span<const Ready
     if (!questions.empty()) {
         ask_transaction(questions, false);
         FF_TRY_VOID(questions.settle());
+        FF_TRY_VOID(load_rest({}, snapshot));
     }
     std::vector<ReadyPage> pages;
     for (const ReadyAsk& ask : asks) {
@@ -503,7 +442,7 @@ expected<std::vector<core::TimerKey>> PostgresStore::scan_due(TimestampMs now, s
 
 expected<std::optional<TimestampMs>> PostgresStore::next_due(TimestampMs after) {
     begun_ = true;
-    return earliest_timer(*texts_, after);
+    return earliest_due(*texts_, after);
 }
 
 expected<std::vector<Eid>> PostgresStore::scan_bucket(core::Bucket bucket, Eid after,

@@ -138,6 +138,8 @@ class PgRowSet {
         return inserts_.rows.size() + puts_.rows.size() + updates_.rows.size() + erased_.size();
     }
 
+    [[nodiscard]] std::size_t erased() const { return erased_.size(); }
+
     /// Queues the statements; `events` is how many numbers of events the batch draws.
     void queue(PgConnection& connection, std::int64_t events) {
         if (!erased_.empty()) {

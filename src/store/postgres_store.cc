@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "store/postgres_internal.h"
 #include "store/prepare.h"
+#include "store/row_text.h"
 
 namespace ff::store {
 
@@ -72,6 +73,10 @@ expected<void> PostgresStore::begin() {
     expected_asks_.clear();
     expected_lanes_.clear();
     ready_pages_.clear();
+    locked_flows_ = false;
+    impatient_ = false;
+    held_flows_.reset();
+    waiting_.clear();
     proof_.reset();
     begun_ = false;
     in_transaction_ = true;
@@ -142,7 +147,14 @@ expected<void> PostgresStore::collect_erased(Snapshot& snapshot, Writes& writes)
     }
     for (const Execution* e : gone) {
         FF_TRY_VOID(change_side_tables(*e, std::nullopt, writes.sides));
-        writes.all_attempts.erase([&](auto& to) { to[0].integer(e->eid); });
+        const auto put_eid = [&](auto& to) { to[0].integer(e->eid); };
+        writes.all_attempts.erase(put_eid);
+        if (had_waits(*e)) {
+            writes.all_suspensions.erase(put_eid);
+            writes.all_waitpoints.erase(put_eid);
+            writes.all_signals.erase(put_eid);
+            writes.all_satisfiers.erase(put_eid);
+        }
         core::ExecutionInput input;
         input.eid = e->eid;
         writes.inputs.erase(std::move(input));
@@ -195,6 +207,9 @@ expected<void> PostgresStore::collect_cell(ExecutionCell& cell, TimestampMs now,
             writes.grants.erase(std::move(gone));
         }
     }
+    if (cell.group.dirty && cell.group.current) {
+        writes.groups.change(cell.group.stored, *cell.group.current);
+    }
     return {};
 }
 
@@ -229,6 +244,8 @@ expected<void> PostgresStore::collect(Snapshot& snapshot, TimestampMs now,
             writes.workers.erase(std::move(gone));
         }
     }
+    collect_flows(snapshot, retention_default_ms, writes);
+    collect_waits(snapshot.waits, writes);
     for (const auto& event : snapshot.events) {
         writes.events.insert(event);
     }
@@ -238,12 +255,28 @@ expected<void> PostgresStore::collect(Snapshot& snapshot, TimestampMs now,
     return {};
 }
 
+/// A row that the commit writes, to find it by.
+auto PostgresStore::proof_of(const Snapshot& snapshot) -> std::optional<Proof> {
+    for (const ExecutionCell& cell : snapshot.cells) {
+        if (const auto& row = cell.execution.current; cell.execution.dirty && row) {
+            return Proof{row->eid, std::nullopt, row->last_mutation_at};
+        }
+    }
+    for (const auto& [id, cell] : snapshot.flows) {
+        if (cell.flow.dirty && cell.flow.current) {
+            return Proof{0, id, cell.flow.current->last_mutation_at};
+        }
+    }
+    return std::nullopt;
+}
+
 expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
                                      DurationMs retention_default_ms) {
     FF_CHECK(in_transaction_, "no transaction is open");
     std::int64_t place = -1;  // of events whose numbers the database gives
     number_events(snapshot, place, -1);
     const std::int64_t events = -1 - place;
+    settle_waits(snapshot);
     Writes writes;
     auto ready = failed_ ? expected<void>(std::unexpected(*failed_)) : expected<void>();
     if (ready) {
@@ -269,6 +302,24 @@ expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
     writes.lanes.queue(*db_, events);
     writes.idempotency.queue(*db_, events);
     writes.workers.queue(*db_, events);
+    writes.flows.queue(*db_, events);
+    writes.edges.queue(*db_, events);
+    writes.groups.queue(*db_, events);
+    writes.work.queue(*db_, events);
+    writes.erased_flows.queue(*db_, events);
+    writes.all_edges.queue(*db_);
+    writes.all_groups.queue(*db_);
+    writes.all_work.queue(*db_);
+    writes.all_suspensions.queue(*db_);
+    writes.all_waitpoints.queue(*db_);
+    writes.all_signals.queue(*db_);
+    writes.all_satisfiers.queue(*db_);
+    writes.retired_keys.queue(*db_, events);
+    writes.current_keys.queue(*db_, events);
+    writes.suspensions.queue(*db_, events);
+    writes.waitpoints.queue(*db_, events);
+    writes.signals.queue(*db_, events);
+    writes.satisfiers.queue(*db_, events);
     writes.sides.queue(*db_);
     writes.inputs.queue(*db_, events);
     writes.attempts.queue(*db_, events);
@@ -287,19 +338,18 @@ expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
         params.text(self_);
         db_->queue("SELECT pg_notify($1, $2)", std::move(params));
     }
-    for (const ExecutionCell& cell : snapshot.cells) {
-        if (cell.execution.dirty && cell.execution.current) {
-            proof_ = {cell.execution.current->eid, cell.execution.current->last_mutation_at};
-            break;
-        }
-    }
+    proof_ = proof_of(snapshot);
     FF_TRY_VOID(finish_commit());
     for (const core::Route& route : snapshot.new_routes) {
         know_route(route);
     }
     rows_written_ += writes.executions.size() + writes.inputs.size() + writes.attempts.size() +
-                     writes.events.size() + writes.log_events.size();
-    keeper_->note_deleted(writes.sides.ready.erased() + writes.sides.timers.erased());
+                     writes.flows.size() + writes.edges.size() + writes.groups.size() +
+                     writes.work.size() + writes.suspensions.size() + writes.waitpoints.size() +
+                     writes.signals.size() + writes.satisfiers.size() + writes.events.size() +
+                     writes.log_events.size();
+    keeper_->note_deleted(writes.sides.ready.erased() + writes.sides.timers.erased() +
+                          writes.work.erased());
     return {};
 }
 
@@ -359,10 +409,13 @@ expected<std::string> PostgresStore::fate_of(const std::string& number, bool res
     if (status != "committed" || (!restarted && !proof_)) {
         return status;
     }
-    const auto [eid, changed_at] = proof_.value_or(Proof{});
+    const Proof proof = proof_.value_or(Proof{});
+    const std::string row =
+        proof.flow ? "ff_flow WHERE flow_id = '\\x" + encode_hex(proof.flow->uuid.raw()) + "'"
+                   : "ff_exec_core WHERE eid = " + std::to_string(proof.eid);
     FF_TRY(const std::string proven,
-           db_->scalar("SELECT 1 FROM ff_exec_core WHERE eid = " + std::to_string(eid) +
-                       " AND last_mutation_at = " + std::to_string(changed_at) +
+           db_->scalar("SELECT 1 FROM " + row +
+                       " AND last_mutation_at = " + std::to_string(proof.changed_at) +
                        " AND CAST(CAST(xmin AS text) AS bigint) = " + number + " % 4294967296"));
     return proven.empty() ? "unproven" : "committed";
 }

@@ -55,6 +55,14 @@ class PostgresStore final : public Store {
                                                 core::Snapshot& snapshot) override;
     expected<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
     expected<std::optional<TimestampMs>> next_due(TimestampMs after) override;
+    expected<std::vector<FlowId>> scan_due_flows(TimestampMs now, std::size_t limit) override;
+    expected<std::vector<core::FlowWorkKey>> scan_work(TimestampMs now, std::size_t limit,
+                                                       core::Snapshot& snapshot) override;
+    expected<std::vector<FlowId>> held_flows() override;
+    expected<std::vector<FlowId>> scan_flows(const std::optional<FlowId>& after,
+                                             std::size_t limit) override;
+    expected<std::vector<core::EdgeKey>> scan_staged(TimestampMs before,
+                                                     std::size_t limit) override;
     expected<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,
                                            std::size_t limit) override;
     expected<std::vector<Eid>> scan_all(Eid after, std::size_t limit) override;
@@ -80,9 +88,12 @@ class PostgresStore final : public Store {
   private:
     struct Writes;   // what a commit does to each table
     struct Loading;  // what a load still lacks
+    struct Members;  // of flows, while they are loaded
+    struct OpenWaits;
     class Questions;
-    struct Proof {  // a row as a commit writes it
+    struct Proof {  // a row as a commit writes it: an execution, or else a flow
         Eid eid = 0;
+        std::optional<FlowId> flow;
         TimestampMs changed_at = 0;
     };
     struct ReadConnection;
@@ -109,6 +120,7 @@ class PostgresStore final : public Store {
     void note_transaction(PgRows& answer);
     expected<void> finish_commit();
     expected<void> resolve_commit(Error lost);
+    static std::optional<Proof> proof_of(const core::Snapshot& snapshot);
     expected<std::string> fate_of(const std::string& number, bool restarted);
     expected<void> collect(core::Snapshot& snapshot, TimestampMs now,
                            DurationMs retention_default_ms, Writes& writes);
@@ -124,12 +136,37 @@ class PostgresStore final : public Store {
     expected<void> know_routes(const std::vector<RouteId>& needed);
     expected<void> load_rest(const std::vector<Loading>& wanted, core::Snapshot& snapshot);
     void ask_transaction(Questions& questions, bool force);
+    /// Asks, when a flow is held and others are to be locked behind it, to wait only shortly.
+    void be_impatient();
     void ask_routes(Questions& questions);
     void ask_ready(Questions& questions, const std::vector<ReadyAsk>& asks,
                    const std::vector<std::string>& lanes, core::Snapshot& snapshot);
-    expected<void> take_lanes(PgRows& rows, const std::vector<std::string>& asked,
-                              core::Snapshot& snapshot);
+    void ask_keys(Questions& questions, const core::ReadSet& set, core::Snapshot& snapshot);
     expected<ReadyPage> take_ready(PgRows& rows, const ReadyAsk& ask, core::Snapshot& snapshot);
+
+    // Flows (postgres_flows.cc).
+    /// Who the members are that a set asks for, without locking any.
+    expected<void> find_members(const core::ReadSet& set, const core::Snapshot& snapshot,
+                                Members& members);
+    /// Loads those that came before their flow was locked, and tells the snapshot who they are.
+    expected<void> settle_members(const core::ReadSet& set, core::Snapshot& snapshot,
+                                  Members& members);
+    /// Locks flows and then asks for what belongs to them.
+    void ask_flows(Questions& questions, const core::ReadSet& set, core::Snapshot& snapshot,
+                   Members& members);
+    void ask_edges(Questions& questions, const core::ReadSet& set, core::Snapshot& snapshot);
+    /// Behind the ready executions: who sees one of a flow sees whether that is held.
+    void ask_held(Questions& questions);
+    void collect_flows(core::Snapshot& snapshot, DurationMs retention_default_ms, Writes& writes);
+
+    // Waits (postgres_waits.cc).
+    /// Call for every cell whose execution was found: it becomes known by its number, and what it
+    /// waits for is loaded with the rest.
+    void found_cell(core::ExecutionCell& cell, core::Snapshot& snapshot);
+    void ask_open_waits(Questions& questions, OpenWaits& found, core::Snapshot& snapshot);
+    void ask_waits(Questions& questions, const core::WaitReads& reads, core::WaitTable& waits);
+    void ask_signals(Questions& questions, const core::WaitReads& reads, core::WaitTable& waits);
+    static void collect_waits(const core::WaitTable& waits, Writes& writes);
 
     std::unique_ptr<ReadConnection> take_reader();
     void give_reader(std::unique_ptr<ReadConnection> reader);
@@ -160,6 +197,10 @@ class PostgresStore final : public Store {
     std::vector<ReadyAsk> expected_asks_;     ///< of this transaction, not answered yet
     std::vector<std::string> expected_lanes_;
     std::vector<std::pair<ReadyAsk, ReadyPage>> ready_pages_;  ///< answered ahead
+    bool locked_flows_ = false;  ///< in this transaction, and has answered
+    bool impatient_ = false;     ///< it waits for locks only shortly
+    std::optional<std::vector<FlowId>> held_flows_;            ///< as last seen in this transaction
+    std::vector<core::ExecutionCell*> waiting_;  ///< found, what they wait for not asked for yet
     std::optional<Proof> proof_;                               ///< what shows that it was committed
     std::optional<Error> failed_;   ///< a call that cannot fail has failed
     std::int64_t slot_ = 0;         ///< our part of the numbers of a millisecond

@@ -147,7 +147,9 @@ expected<void> PostgresImport::lock_once() {
     }
     std::string tables = "ff_meta, ff_partition_config, ff_ready, ff_timer, ff_listed, ff_exec_tag";
     for (std::size_t table = 0; table < transfer_tables; ++table) {
-        tables += ", " + std::string(table_name(empty_batch(table)));
+        if (const RowBatch batch = empty_batch(table); schema_of(batch) <= version) {
+            tables += ", " + std::string(table_name(batch));
+        }
     }
     return db_->execute("LOCK TABLE " + tables + " IN EXCLUSIVE MODE");
 }
@@ -174,7 +176,7 @@ expected<void> PostgresImport::begin(const StoreFacts& facts) {
     PgInside inside(*db_);
     FF_TRY(const int version, check_schema(inside));
     if (version > 0) {
-        FF_TRY_VOID(check_empty(*db_, db_->where()));
+        FF_TRY_VOID(check_empty(*db_, version, db_->where()));
     }
     FF_TRY_VOID(migrate(inside));
     FF_TRY_VOID(import_partitions(*db_, facts.partitions));
@@ -247,7 +249,8 @@ expected<void> PostgresImport::commit(const StoreFacts& facts) {
     // The planner should know what came in. Autovacuum would see to it, some time.
     [[maybe_unused]] auto analyzed = db_->execute(
         "ANALYZE ff_exec_core, ff_exec_input, ff_attempt,"
-        " ff_ready, ff_timer, ff_exec_event");
+        " ff_ready, ff_timer, ff_exec_event, ff_flow, ff_edge, ff_edge_group, ff_suspension,"
+        " ff_waitpoint, ff_signal, ff_satisfier");
     return {};
 }
 

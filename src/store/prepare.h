@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/derive.h"
 #include "core/snapshot.h"
@@ -19,6 +20,30 @@ void number_events(core::Snapshot& snapshot, std::int64_t& next_event, std::int6
 /// For a cell whose execution was deleted, once its rows are gone: what the batch created under the
 /// same id afterwards is all that is left in it, and is new.
 void forget_deleted(core::ExecutionCell& cell);
+
+/// Loads work that was found due. Answers with the keys of what is still to be done: the batch may
+/// have done some of it already.
+std::vector<core::FlowWorkKey> load_due_work(std::vector<core::FlowWork> rows,
+                                             core::Snapshot& snapshot);
+
+/// Is the flow known to be none of the store's? Then it has no edges, groups and work there.
+bool is_new_flow(const core::Snapshot& snapshot, const FlowId& id);
+
+/// Does an execution that was just found have open waits that are not loaded?
+bool lacks_open_waits(const core::ExecutionCell& cell, const core::WaitTable& waits);
+/// The suspension that is open as the store has it, if there is one.
+std::optional<core::SuspensionKey> open_suspension(const core::Execution& stored);
+/// Loads them. A suspension that should be there and is not is known to be absent.
+void load_open_waits(const core::Execution& stored, std::optional<core::Suspension> suspension,
+                     std::vector<core::Waitpoint> waitpoints, core::WaitTable& waits);
+/// Before any row is written: marks the executions that get their first waitpoint (who never had
+/// one costs nothing when it is deleted) and drops what the batch did to the waits of those that it
+/// deletes.
+void settle_waits(core::Snapshot& snapshot);
+/// May rows of waits be there that go with this execution?
+bool had_waits(const core::Execution& execution);
+/// The keys that change, in an order in which no two are current at a time.
+std::vector<const core::Tracked<core::HmacKey>*> key_changes(const core::WaitTable& waits);
 
 /// Keys of ff_listed and ff_exec_tag; those of the other two side tables are in core/derive.h.
 using ListedKey = std::pair<core::Bucket, core::Eid>;

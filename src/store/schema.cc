@@ -203,6 +203,209 @@ constexpr std::string_view many_processes = R"sql(
 @postgres ALTER TABLE ff_attempt SET (fillfactor = 85);
 )sql";
 
+// A flow, its edges, the groups of edges that lead to one execution, and work that waits. Indexes
+// that give an order name every column of it: thousands of rows may share a time.
+constexpr std::string_view flows = R"sql(
+CREATE TABLE ff_flow (
+    flow_id @bytes NOT NULL PRIMARY KEY,
+    partition @int NOT NULL,
+    flow_kind @text NOT NULL,
+    namespace @text NOT NULL,
+    flow_state @int NOT NULL DEFAULT 0,
+    sealed @int NOT NULL DEFAULT 0,
+    paused @int NOT NULL DEFAULT 0,
+    graph_revision @int NOT NULL DEFAULT 0,
+    node_count @int NOT NULL DEFAULT 0,
+    edge_count @int NOT NULL DEFAULT 0,
+    live_members @int NOT NULL DEFAULT 0,
+    bad_members @int NOT NULL DEFAULT 0,
+    trimmed_members @int NOT NULL DEFAULT 0,
+    slots @int NOT NULL DEFAULT 0,
+    deadline_at @int,
+    on_member_failure @int NOT NULL DEFAULT 0,
+    max_active_members @int NOT NULL DEFAULT 0,
+    created_at @int NOT NULL DEFAULT 0,
+    last_mutation_at @int NOT NULL DEFAULT 0,
+    cancelled_at @int,
+    cancel_reason @text,
+    cancellation_policy @int,
+    finished_at @int,
+    tags @text,
+    timer_at @int,
+    held @int NOT NULL DEFAULT 0) @keyed;
+CREATE INDEX ff_flow_by_partition ON ff_flow (partition, flow_id);
+CREATE INDEX ff_flow_by_timer ON ff_flow (timer_at, flow_id) WHERE timer_at IS NOT NULL;
+CREATE INDEX ff_flow_held ON ff_flow (flow_id) WHERE held = 1;
+
+CREATE TABLE ff_edge (
+    upstream_id @bytes NOT NULL,
+    edge_id @bytes NOT NULL,
+    flow_id @bytes NOT NULL,
+    downstream_id @bytes NOT NULL,
+    dependency_kind @int NOT NULL DEFAULT 0,
+    edge_state @int NOT NULL DEFAULT 0,
+    dependency_state @int,
+    outcome @int,
+    data_passing_ref @text,
+    condition @text,
+    created_at @int NOT NULL DEFAULT 0,
+    applied_at @int,
+    resolved_at @int,
+    fence_replays @int,
+    PRIMARY KEY (upstream_id, edge_id)) @keyed;
+CREATE UNIQUE INDEX ff_edge_by_flow ON ff_edge (flow_id, edge_id);
+CREATE INDEX ff_edge_by_downstream ON ff_edge (downstream_id, edge_id);
+CREATE INDEX ff_edge_staged ON ff_edge (created_at, flow_id, edge_id) WHERE edge_state = 0;
+
+CREATE TABLE ff_edge_group (
+    flow_id @bytes NOT NULL,
+    downstream_id @bytes NOT NULL,
+    policy @int NOT NULL DEFAULT 0,
+    k @int NOT NULL DEFAULT 1,
+    on_satisfied @int NOT NULL DEFAULT 0,
+    force_cancel_shared @int NOT NULL DEFAULT 0,
+    staged @int NOT NULL DEFAULT 0,
+    applied @int NOT NULL DEFAULT 0,
+    succeeded @int NOT NULL DEFAULT 0,
+    failed @int NOT NULL DEFAULT 0,
+    skipped @int NOT NULL DEFAULT 0,
+    not_taken @int NOT NULL DEFAULT 0,
+    group_state @int NOT NULL DEFAULT 0,
+    satisfied_at @int,
+    siblings_pending @int NOT NULL DEFAULT 0,
+    siblings_reason @text,
+    created_at @int NOT NULL DEFAULT 0,
+    PRIMARY KEY (flow_id, downstream_id)) @keyed;
+
+CREATE TABLE ff_flow_work (
+    flow_id @bytes NOT NULL,
+    kind @int NOT NULL,
+    execution_id @bytes NOT NULL,
+    reason @text,
+    due_at @int NOT NULL DEFAULT 0,
+    PRIMARY KEY (flow_id, kind, execution_id)) @keyed;
+CREATE INDEX ff_flow_work_by_due ON ff_flow_work (due_at, flow_id, kind, execution_id);
+
+CREATE INDEX ff_exec_core_by_flow ON ff_exec_core (flow_id, id) WHERE flow_id IS NOT NULL;
+ALTER TABLE ff_exec_input ADD COLUMN flow_node @text;
+ALTER TABLE ff_exec_input ADD COLUMN original_payload @bytes;
+ALTER TABLE ff_exec_input ADD COLUMN original_encoding @text;
+@postgres ALTER TABLE ff_flow SET (fillfactor = 50);
+@postgres ALTER TABLE ff_edge SET (fillfactor = 80);
+@postgres ALTER TABLE ff_edge_group SET (fillfactor = 70);
+)sql";
+
+// Waiting for signals. All of it but the keys belongs to one execution and is found by its number;
+// a waitpoint and what came to it are found by the waitpoint's id too, since that is all a signal
+// has. Partial indexes hold what is looked for and no more: every signal pays for each of them.
+constexpr std::string_view suspension = R"sql(
+CREATE TABLE ff_suspension (
+    eid @int NOT NULL,
+    episode @int NOT NULL,
+    suspension_id @bytes NOT NULL,
+    execution_id @bytes NOT NULL,
+    lane_id @text NOT NULL,
+    attempt_index @int NOT NULL DEFAULT 0,
+    waitpoints @text NOT NULL DEFAULT '',
+    reason_code @text NOT NULL DEFAULT '',
+    requested_by @int NOT NULL DEFAULT 0,
+    created_at @int NOT NULL DEFAULT 0,
+    timeout_at @int,
+    timeout_behavior @int,
+    condition @text NOT NULL DEFAULT '',
+    resume_policy @text NOT NULL DEFAULT '',
+    satisfied_counts @text NOT NULL DEFAULT '',
+    continuation @text,
+    idempotency_key @text,
+    dedup_expires_at @int,
+    lease_id @bytes,
+    entered @int NOT NULL DEFAULT 1,
+    last_signal_at @int,
+    satisfied_at @int,
+    closed_at @int,
+    close_reason @text,
+    resume_trigger @int,
+    resumed_by @text,
+    closer_signal_id @bytes,
+    escalated_at @int,
+    remaining_attempt_timeout_ms @int,
+    waits_until @int,
+    PRIMARY KEY (eid, episode)) @keyed;
+CREATE INDEX ff_suspension_open ON ff_suspension (lane_id, waits_until, execution_id)
+    WHERE waits_until IS NOT NULL;
+CREATE INDEX ff_suspension_by_key ON ff_suspension (eid, idempotency_key, episode)
+    WHERE idempotency_key IS NOT NULL;
+
+CREATE TABLE ff_waitpoint (
+    eid @int NOT NULL,
+    waitpoint_id @bytes NOT NULL,
+    execution_id @bytes NOT NULL,
+    attempt_index @int NOT NULL DEFAULT 0,
+    episode @int,
+    waitpoint_key @text NOT NULL DEFAULT '',
+    token @text NOT NULL DEFAULT '',
+    token_kid @text NOT NULL DEFAULT '',
+    waitpoint_state @int NOT NULL DEFAULT 0,
+    required_signal_names @text NOT NULL DEFAULT '[]',
+    created_at @int NOT NULL DEFAULT 0,
+    activated_at @int,
+    satisfied_at @int,
+    expires_at @int,
+    closed_at @int,
+    close_reason @text,
+    signal_count @int NOT NULL DEFAULT 0,
+    matched_signal_count @int NOT NULL DEFAULT 0,
+    last_signal_at @int,
+    PRIMARY KEY (eid, waitpoint_id)) @keyed;
+CREATE UNIQUE INDEX ff_waitpoint_by_id ON ff_waitpoint (waitpoint_id);
+CREATE INDEX ff_waitpoint_open ON ff_waitpoint (eid, waitpoint_id) WHERE waitpoint_state < 2;
+
+CREATE TABLE ff_signal (
+    eid @int NOT NULL,
+    seq @int NOT NULL,
+    signal_id @bytes NOT NULL,
+    waitpoint_id @bytes NOT NULL,
+    target_scope @int NOT NULL DEFAULT 1,
+    signal_name @text NOT NULL DEFAULT '',
+    signal_category @text NOT NULL DEFAULT '',
+    source_type @text NOT NULL DEFAULT '',
+    source_identity @text NOT NULL DEFAULT '',
+    correlation_id @text NOT NULL DEFAULT '',
+    idempotency_key @text,
+    dedup_expires_at @int,
+    created_at @int NOT NULL DEFAULT 0,
+    accepted_at @int NOT NULL DEFAULT 0,
+    payload @bytes,
+    payload_encoding @text NOT NULL DEFAULT '',
+    observed_effect @int NOT NULL DEFAULT 5,
+    matched @int NOT NULL DEFAULT 0,
+    PRIMARY KEY (eid, seq)) @keyed;
+CREATE UNIQUE INDEX ff_signal_by_id ON ff_signal (eid, signal_id);
+CREATE INDEX ff_signal_by_key ON ff_signal (waitpoint_id, idempotency_key, seq)
+    WHERE idempotency_key IS NOT NULL;
+CREATE INDEX ff_signal_buffered ON ff_signal (waitpoint_id, seq) WHERE observed_effect = 6;
+
+CREATE TABLE ff_satisfier (
+    eid @int NOT NULL,
+    episode @int NOT NULL,
+    node @int NOT NULL,
+    token @text NOT NULL,
+    seq @int NOT NULL DEFAULT 0,
+    PRIMARY KEY (eid, episode, node, token)) @keyed;
+
+CREATE TABLE ff_hmac_key (
+    kid @text NOT NULL,
+    secret @bytes NOT NULL,
+    sealed @int NOT NULL DEFAULT 0,
+    installed_at @int NOT NULL DEFAULT 0,
+    is_current @int NOT NULL DEFAULT 0,
+    expires_at @int,
+    PRIMARY KEY (kid)) @keyed;
+CREATE UNIQUE INDEX ff_hmac_key_current ON ff_hmac_key (is_current) WHERE is_current = 1;
+@postgres ALTER TABLE ff_suspension SET (fillfactor = 60);
+@postgres ALTER TABLE ff_waitpoint SET (fillfactor = 70);
+)sql";
+
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> sqlite_tokens{{
     {"@int", "INTEGER"},
     {"@text", "TEXT"},
@@ -224,7 +427,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> postgres_
 
 const std::vector<Migration>& migrations() {
     static const std::vector<Migration> all{{1, "foundations", foundations},
-                                            {2, "many_processes", many_processes}};
+                                            {2, "many_processes", many_processes},
+                                            {3, "flows", flows},
+                                            {4, "suspension", suspension}};
     return all;
 }
 

@@ -34,6 +34,38 @@ class SqlReader final : public Reader {
     expected<std::vector<core::WorkerRow>> workers(const std::optional<std::string>& ns,
                                                    const core::WorkerKey& after,
                                                    std::size_t limit) override;
+    expected<std::optional<core::Flow>> flow(const FlowId& id) override;
+    expected<std::vector<core::Flow>> flows(std::optional<std::uint16_t> partition,
+                                            const std::optional<FlowId>& after,
+                                            std::size_t limit) override;
+    expected<Executions> members(const FlowId& flow, const std::optional<ExecutionId>& after,
+                                 std::size_t limit) override;
+    expected<std::vector<core::Edge>> edges_of_flow(const FlowId& flow) override;
+    expected<std::vector<core::Edge>> outbound(const ExecutionId& upstream) override;
+    expected<std::vector<core::Edge>> inbound(const ExecutionId& downstream) override;
+    expected<std::optional<core::Edge>> edge(const core::EdgeKey& key) override;
+    expected<std::optional<core::EdgeGroup>> group(const FlowId& flow,
+                                                   const ExecutionId& downstream) override;
+    expected<std::vector<core::EdgeGroup>> groups_of_flow(const FlowId& flow) override;
+    expected<std::vector<core::FlowWork>> flow_work(const std::optional<FlowId>& flow,
+                                                    std::size_t limit) override;
+    expected<std::optional<core::Waitpoint>> waitpoint(const WaitpointId& id) override;
+    expected<std::vector<core::Waitpoint>> open_waitpoints(Eid eid,
+                                                           const std::optional<WaitpointId>& after,
+                                                           std::size_t limit) override;
+    expected<std::uint64_t> waitpoints_outliving(const std::string& kid,
+                                                 TimestampMs until) override;
+    expected<std::vector<core::Suspension>> suspensions(Eid eid) override;
+    expected<std::optional<core::Suspension>> suspension(const core::SuspensionKey& key) override;
+    expected<std::vector<core::Suspension>> suspended(const std::string& lane,
+                                                      const std::optional<SuspendedKey>& after,
+                                                      std::size_t limit) override;
+    expected<std::vector<core::Signal>> signals(Eid eid, std::uint64_t after,
+                                                std::size_t limit) override;
+    expected<std::vector<core::Signal>> signals(Eid eid,
+                                                std::span<const std::uint64_t> seqs) override;
+    expected<std::vector<core::Satisfier>> satisfiers(const core::SuspensionKey& key) override;
+    expected<std::vector<core::HmacKey>> hmac_keys() override;
     expected<std::uint64_t> ready_before(std::span<const RouteId> routes, const core::ReadyKey& key,
                                          std::uint64_t limit) override;
     expected<std::vector<core::ExecutionEvent>> history(const core::Execution& execution,

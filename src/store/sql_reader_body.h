@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -82,16 +83,7 @@ expected<std::vector<ExecutionId>> SqlReader<Statements>::ids_of_partition(
     s.bytes_copy(low);
     s.bytes_copy(last.raw() + '\0');
     s.integer(as_limit(limit));
-    std::vector<ExecutionId> out;
-    for (;;) {
-        FF_TRY(const bool found, s.step());
-        if (!found) {
-            break;
-        }
-        FF_TRY_VOID(take_checked(s, "id", out.emplace_back()));
-    }
-    s.reset();
-    return out;
+    return collect_ids<ExecutionId>(s, "id");
 }
 
 template <class Statement>
@@ -189,6 +181,193 @@ expected<std::vector<core::WorkerRow>> SqlReader<Statements>::workers(
     s.integer(as_limit(limit));
     return select_all<core::WorkerRow>(s);
 }
+
+// -------------------------------------------------------------------------------------- flows
+
+template <class Statements>
+expected<std::optional<core::Flow>> SqlReader<Statements>::flow(const FlowId& id) {
+    auto& s = statements_.get(sql::flow_by_id);
+    put_value(s, Kind::bytes, id);
+    return select_one<core::Flow>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::Flow>> SqlReader<Statements>::flows(
+    std::optional<std::uint16_t> partition, const std::optional<FlowId>& after, std::size_t limit) {
+    auto& s = statements_.get(partition ? sql::flows_of_partition_after : sql::flows_after);
+    if (partition) {
+        s.integer(*partition);
+    }
+    s.bytes_copy(after ? after->uuid.raw() : "");  // nothing sorts before every id
+    s.integer(as_limit(limit));
+    return select_all<core::Flow>(s);
+}
+
+template <class Statements>
+auto SqlReader<Statements>::members(const FlowId& flow, const std::optional<ExecutionId>& after,
+                                    std::size_t limit) -> expected<Executions> {
+    auto& s = statements_.get(sql::members_after);
+    put_value(s, Kind::bytes, flow);
+    s.bytes_copy(after ? after->raw() : "");
+    s.integer(as_limit(limit));
+    return select_all<core::Execution>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::Edge>> SqlReader<Statements>::edges_of_flow(const FlowId& flow) {
+    auto& s = statements_.get(sql::edges_of_flow);
+    put_value(s, Kind::bytes, flow);
+    return select_all<core::Edge>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::Edge>> SqlReader<Statements>::outbound(const ExecutionId& upstream) {
+    auto& s = statements_.get(sql::edges_out);
+    put_value(s, Kind::bytes, upstream);
+    return select_all<core::Edge>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::Edge>> SqlReader<Statements>::inbound(const ExecutionId& downstream) {
+    auto& s = statements_.get(sql::edges_in);
+    put_value(s, Kind::bytes, downstream);
+    return select_all<core::Edge>(s);
+}
+
+template <class Statements>
+expected<std::optional<core::Edge>> SqlReader<Statements>::edge(const core::EdgeKey& key) {
+    auto& s = statements_.get(sql::edge_by_key);
+    put_value(s, Kind::bytes, key.flow);
+    put_value(s, Kind::bytes, key.id);
+    return select_one<core::Edge>(s);
+}
+
+template <class Statements>
+expected<std::optional<core::EdgeGroup>> SqlReader<Statements>::group(
+    const FlowId& flow, const ExecutionId& downstream) {
+    auto& s = statements_.get(sql::group_by_key);
+    put_value(s, Kind::bytes, flow);
+    put_value(s, Kind::bytes, downstream);
+    return select_one<core::EdgeGroup>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::EdgeGroup>> SqlReader<Statements>::groups_of_flow(const FlowId& flow) {
+    auto& s = statements_.get(sql::groups_of_flow);
+    put_value(s, Kind::bytes, flow);
+    return select_all<core::EdgeGroup>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::FlowWork>> SqlReader<Statements>::flow_work(
+    const std::optional<FlowId>& flow, std::size_t limit) {
+    auto& s = statements_.get(flow ? sql::work_of_flow : sql::work_first);
+    if (flow) {
+        put_value(s, Kind::bytes, *flow);
+    }
+    s.integer(as_limit(limit));
+    return select_all<core::FlowWork>(s);
+}
+
+// -------------------------------------------------------------------------------------- waits
+
+template <class Statements>
+expected<std::optional<core::Waitpoint>> SqlReader<Statements>::waitpoint(const WaitpointId& id) {
+    auto& s = statements_.get(sql::waitpoint_by_id);
+    put_value(s, Kind::bytes, id);
+    return select_one<core::Waitpoint>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::Waitpoint>> SqlReader<Statements>::open_waitpoints(
+    Eid eid, const std::optional<WaitpointId>& after, std::size_t limit) {
+    auto& s = statements_.get(sql::open_waitpoints_after);
+    s.integer(eid);
+    s.bytes_copy(after ? after->uuid.raw() : "");
+    s.integer(as_limit(limit));
+    return select_all<core::Waitpoint>(s);
+}
+
+template <class Statements>
+expected<std::uint64_t> SqlReader<Statements>::waitpoints_outliving(const std::string& kid,
+                                                                    TimestampMs until) {
+    auto& s = statements_.get(sql::waitpoints_outliving);
+    s.text(kid);
+    s.integer(until);
+    FF_TRY(const bool found, s.step());
+    const std::int64_t count = found ? s.integer() : 0;
+    s.reset();
+    return static_cast<std::uint64_t>(count);
+}
+
+template <class Statements>
+expected<std::vector<core::Suspension>> SqlReader<Statements>::suspensions(Eid eid) {
+    auto& s = statements_.get(sql::suspensions_of);
+    s.integer(eid);
+    return select_all<core::Suspension>(s);
+}
+
+template <class Statements>
+expected<std::optional<core::Suspension>> SqlReader<Statements>::suspension(
+    const core::SuspensionKey& key) {
+    auto& s = statements_.get(sql::suspension_by_key);
+    s.integer(key.eid);
+    s.integer(key.episode);
+    return select_one<core::Suspension>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::Suspension>> SqlReader<Statements>::suspended(
+    const std::string& lane, const std::optional<SuspendedKey>& after, std::size_t limit) {
+    auto& s = statements_.get(sql::suspended_after);
+    s.text(lane);
+    s.integer(after ? after->first : std::numeric_limits<TimestampMs>::min());
+    s.bytes_copy(after ? after->second.raw() : "");
+    s.integer(as_limit(limit));
+    return select_all<core::Suspension>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::Signal>> SqlReader<Statements>::signals(Eid eid, std::uint64_t after,
+                                                                   std::size_t limit) {
+    auto& s = statements_.get(sql::signals_after);
+    s.integer(eid);
+    s.integer(static_cast<std::int64_t>(after));
+    s.integer(as_limit(limit));
+    return select_all<core::Signal>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::Signal>> SqlReader<Statements>::signals(
+    Eid eid, std::span<const std::uint64_t> seqs) {
+    std::vector<core::Signal> out;
+    for (const std::uint64_t seq : seqs) {
+        auto& s = statements_.get(sql::signal_by_key);
+        s.integer(eid);
+        s.integer(static_cast<std::int64_t>(seq));
+        FF_TRY(auto row, select_one<core::Signal>(s));
+        if (row) {
+            out.push_back(std::move(*row));
+        }
+    }
+    return out;
+}
+
+template <class Statements>
+expected<std::vector<core::Satisfier>> SqlReader<Statements>::satisfiers(
+    const core::SuspensionKey& key) {
+    auto& s = statements_.get(sql::satisfiers_of);
+    s.integer(key.eid);
+    s.integer(key.episode);
+    return select_all<core::Satisfier>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::HmacKey>> SqlReader<Statements>::hmac_keys() {
+    return select_all<core::HmacKey>(statements_.get(sql::all_hmac_keys));
+}
+
+// -------------------------------------------------------------------------- queues and events
 
 template <class Statements>
 expected<std::uint64_t> SqlReader<Statements>::ready_before(std::span<const RouteId> routes,

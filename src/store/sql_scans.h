@@ -12,6 +12,7 @@
 
 #include "core/derive.h"
 #include "store/catalogue.h"
+#include "store/prepare.h"
 #include "store/sql_rows.h"
 
 namespace ff::store {
@@ -71,20 +72,39 @@ expected<std::vector<core::TimerKey>> due_timers(Statements& texts, TimestampMs 
 }
 
 template <class Statements>
-expected<std::optional<TimestampMs>> earliest_timer(Statements& texts, TimestampMs after) {
+expected<std::optional<TimestampMs>> earliest_due(Statements& texts, TimestampMs after) {
+    static_assert(timer_kinds.size() == enum_count<core::TimerKind>, "sql::next_due names each");
+    auto& s = texts.get(sql::next_due);
+    s.integer(after);
     std::optional<TimestampMs> earliest;
-    for (core::TimerKind kind : timer_kinds) {
-        auto& s = texts.get(sql::timer_next);
-        s.integer(static_cast<std::int64_t>(kind));
-        s.integer(after);
+    for (;;) {
         FF_TRY(const bool found, s.step());
-        if (found) {
-            const TimestampMs due = s.integer();
-            earliest = earliest ? std::min(*earliest, due) : due;
+        if (!found) {
+            break;
         }
-        s.reset();
+        std::optional<TimestampMs> due;
+        FF_TRY_VOID(take_checked(s, "due_at", due));
+        if (due && (!earliest || *due < *earliest)) {
+            earliest = due;
+        }
     }
+    s.reset();
     return earliest;
+}
+
+/// The rows of a bound SELECT of one id.
+template <class Id, class Statement>
+expected<std::vector<Id>> collect_ids(Statement& s, const char* column) {
+    std::vector<Id> out;
+    for (;;) {
+        FF_TRY(const bool found, s.step());
+        if (!found) {
+            break;
+        }
+        FF_TRY_VOID(take_checked(s, column, out.emplace_back()));
+    }
+    s.reset();
+    return out;
 }
 
 template <class Statement>
@@ -118,6 +138,62 @@ expected<std::vector<core::Eid>> eids_after(Statements& texts, core::Eid after, 
     s.integer(static_cast<std::int64_t>(limit));
     return collect_eids(s);
 }
+
+// -------------------------------------------------------------------------------------- flows
+
+template <class Statements>
+expected<std::vector<FlowId>> due_flows(Statements& texts, TimestampMs now, std::size_t limit) {
+    auto& s = texts.get(sql::flows_due);
+    s.integer(now);
+    s.integer(static_cast<std::int64_t>(limit));
+    return collect_ids<FlowId>(s, "flow_id");
+}
+
+template <class Statements>
+expected<std::vector<FlowId>> flows_held(Statements& texts) {
+    return collect_ids<FlowId>(texts.get(sql::flows_held), "flow_id");
+}
+
+template <class Statements>
+expected<std::vector<FlowId>> flow_ids_after(Statements& texts, const std::optional<FlowId>& after,
+                                             std::size_t limit) {
+    auto& s = texts.get(sql::flow_ids_after);
+    s.bytes_copy(after ? after->uuid.raw() : "");
+    s.integer(static_cast<std::int64_t>(limit));
+    return collect_ids<FlowId>(s, "flow_id");
+}
+
+template <class Statements>
+expected<std::vector<core::EdgeKey>> staged_edges(Statements& texts, TimestampMs before,
+                                                  std::size_t limit) {
+    auto& s = texts.get(sql::edges_staged);
+    s.integer(before);
+    s.integer(static_cast<std::int64_t>(limit));
+    std::vector<core::EdgeKey> out;
+    for (;;) {
+        FF_TRY(const bool found, s.step());
+        if (!found) {
+            break;
+        }
+        core::EdgeKey& key = out.emplace_back();
+        FF_TRY_VOID(take_checked(s, "flow_id", key.flow));
+        FF_TRY_VOID(take_checked(s, "edge_id", key.id));
+    }
+    s.reset();
+    return out;
+}
+
+/// Loads what is due; `s` is work_due, or the same with a lock.
+template <class Statement>
+expected<std::vector<core::FlowWorkKey>> due_work(Statement& s, TimestampMs now, std::size_t limit,
+                                                  core::Snapshot& snapshot) {
+    s.integer(now);
+    s.integer(static_cast<std::int64_t>(limit));
+    FF_TRY(auto rows, select_all<core::FlowWork>(s));
+    return load_due_work(std::move(rows), snapshot);
+}
+
+// ------------------------------------------------------------------------------------ workers
 
 // The registry is as long as there are workers; no index is worth a write per heartbeat.
 

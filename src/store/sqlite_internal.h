@@ -1,11 +1,25 @@
 // Parts of SqliteStore that its source files share.
 #pragma once
 
+#include <string>
+
 #include "store/catalogue.h"
 #include "store/sqlite_reader.h"
 #include "store/sqlite_store.h"
 
 namespace ff::store {
+
+// Texts that only SQLite runs. It has no statistics and takes the primary key for as good as these
+// indexes, which it is not for an execution that has waited thousands of times.
+inline const std::string open_waitpoints_by_index =
+    "SELECT " + column_list<core::Waitpoint>() +
+    " FROM ff_waitpoint INDEXED BY ff_waitpoint_open"
+    " WHERE eid = $1 AND waitpoint_state < 2 ORDER BY waitpoint_id";
+// The newest: a key may be used again once its time is over.
+inline const std::string suspension_by_idempotency_index =
+    "SELECT " + column_list<core::Suspension>() +
+    " FROM ff_suspension INDEXED BY ff_suspension_by_key"
+    " WHERE eid = $1 AND idempotency_key = $2 ORDER BY episode DESC LIMIT 1";
 
 /// A store's file that this process owns and may write to.
 struct OwnedFile {
@@ -31,6 +45,15 @@ struct SqliteStore::Hot {
           route_rows(db),
           idempotency(db),
           workers(db),
+          flows(db),
+          edges(db),
+          groups(db),
+          work(db),
+          suspensions(db),
+          waitpoints(db),
+          signals(db),
+          satisfiers(db),
+          hmac_keys(db),
           events(db),
           log_events(db),
           begin(texts.get("BEGIN IMMEDIATE")),
@@ -55,6 +78,15 @@ struct SqliteStore::Hot {
     RowWriter<core::Route> route_rows;
     RowWriter<core::IdempotencyEntry> idempotency;
     RowWriter<core::WorkerRow> workers;
+    RowWriter<core::Flow> flows;
+    RowWriter<core::Edge> edges;
+    RowWriter<core::EdgeGroup> groups;
+    RowWriter<core::FlowWork> work;
+    RowWriter<core::Suspension> suspensions;
+    RowWriter<core::Waitpoint> waitpoints;
+    RowWriter<core::Signal> signals;
+    RowWriter<core::Satisfier> satisfiers;
+    RowWriter<core::HmacKey> hmac_keys;
     RowWriter<core::ExecutionEvent> events;
     RowWriter<core::LogEvent> log_events;
     // Looked up once: the texts are long and these run for every command.

@@ -12,13 +12,6 @@ using core::Execution;
 using core::ExecutionCell;
 using core::Snapshot;
 
-namespace {
-
-/// How many leased rows are remembered: about 10 MiB at most.
-constexpr std::size_t leased_rows_max = 8'192;
-
-}  // namespace
-
 std::int64_t SqliteStore::next_eid(TimestampMs) { return next_eid_++; }
 
 std::int64_t SqliteStore::next_route_id() { return next_route_++; }
@@ -97,8 +90,8 @@ expected<void> SqliteStore::load_rest(ExecutionCell& cell, core::InputNeed input
 expected<void> SqliteStore::load_cell(ExecutionCell& cell, core::InputNeed input, bool grant,
                                       bool attempt) {
     if (!cell.execution.loaded) {
-        if (auto known = leased_rows_.extract(cell.id)) {
-            cell.execution.load(std::move(known.mapped()));
+        if (auto known = warm_.take(cell.id)) {
+            cell.execution.load(std::move(known));
             return load_rest(cell, input, grant, attempt);
         }
         hot_->execution_by_id.bytes_copy(cell.id.raw());
@@ -116,7 +109,7 @@ expected<void> SqliteStore::load(const core::ReadSet& set, Snapshot& snapshot) {
             continue;
         }
         FF_TRY_VOID(load_cell(cell, need.input, need.grant, need.attempt));
-        snapshot.index_by_eid(cell);
+        FF_TRY_VOID(found_cell(cell, snapshot));
     }
     for (const auto& name : set.lanes) {
         if (!snapshot.lanes[name].loaded) {
@@ -148,23 +141,16 @@ expected<void> SqliteStore::load(const core::ReadSet& set, Snapshot& snapshot) {
         Statement& s = hot_->texts.get(sql::leased_by_instance);
         s.text(key.worker_instance_id);
         s.text(key.ns);
-        std::vector<ExecutionId> ids;
-        for (;;) {
-            FF_TRY(const bool found, s.step());
-            if (!found) {
-                break;
-            }
-            FF_TRY_VOID(take_checked(s, "id", ids.emplace_back()));
-        }
-        s.reset();
+        FF_TRY(auto ids, collect_ids<ExecutionId>(s, "id"));
         for (const ExecutionId& id : ids) {
             ExecutionCell& cell = snapshot.cell(id);
             FF_TRY_VOID(load_cell(cell, core::InputNeed::if_tagged, false, false));
-            snapshot.index_by_eid(cell);
+            FF_TRY_VOID(found_cell(cell, snapshot));
         }
         snapshot.load_leased_by(key, std::move(ids));
     }
-    return {};
+    FF_TRY_VOID(load_flows(set, snapshot));
+    return load_waits(set.waits, snapshot.waits);
 }
 
 expected<void> SqliteStore::load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
@@ -172,14 +158,17 @@ expected<void> SqliteStore::load(std::span<const Eid> eids, core::InputNeed inpu
     for (Eid eid : eids) {
         ExecutionCell* cell = snapshot.find_cell(eid);
         if (cell == nullptr) {
-            hot_->execution_by_eid.integer(eid);
-            FF_TRY(auto row, select_one<Execution>(hot_->execution_by_eid));
+            std::optional<Execution> row = warm_.take(eid);
+            if (!row) {
+                hot_->execution_by_eid.integer(eid);
+                FF_TRY(row, select_one<Execution>(hot_->execution_by_eid));
+            }
             if (!row) {
                 continue;  // a side table named it, and it is gone: the caller finds no cell
             }
             cell = &snapshot.cell(row->id);
             cell->execution.load(std::move(row));
-            snapshot.index_by_eid(*cell);
+            FF_TRY_VOID(found_cell(*cell, snapshot));
         }
         FF_TRY_VOID(load_rest(*cell, input, false, attempt));
     }
@@ -198,7 +187,7 @@ expected<std::vector<core::TimerKey>> SqliteStore::scan_due(TimestampMs now, std
 }
 
 expected<std::optional<TimestampMs>> SqliteStore::next_due(TimestampMs after) {
-    return earliest_timer(hot_->texts, after);
+    return earliest_due(hot_->texts, after);
 }
 
 expected<std::vector<Eid>> SqliteStore::scan_bucket(core::Bucket bucket, Eid after,
@@ -346,6 +335,9 @@ expected<void> SqliteStore::erase_cell(ExecutionCell& cell) {
     core::GrantRow grant;
     grant.eid = gone.eid;
     FF_TRY_VOID(hot_->grants.erase(grant));
+    if (had_waits(gone)) {
+        FF_TRY_VOID(erase_waits(gone.eid));
+    }
     deleted_executions_ = true;
     return hot_->executions.erase(gone);
 }
@@ -383,12 +375,19 @@ expected<void> SqliteStore::write_cell(ExecutionCell& cell, TimestampMs now,
             FF_TRY_VOID(hot_->grants.erase(gone));
         }
     }
+    if (cell.group.dirty && cell.group.current) {
+        const auto& before = cell.group.stored;
+        FF_TRY_VOID(before ? hot_->groups.update(*before, *cell.group.current)
+                           : hot_->groups.insert(*cell.group.current));
+        rows_written_ += 1;
+    }
     return {};
 }
 
 expected<void> SqliteStore::write_all(Snapshot& snapshot, TimestampMs now,
                                       DurationMs retention_default_ms) {
     number_events(snapshot, next_event_);
+    settle_waits(snapshot);
     for (const auto& route : snapshot.new_routes) {
         FF_TRY_VOID(hot_->route_rows.insert(route));
     }
@@ -414,6 +413,8 @@ expected<void> SqliteStore::write_all(Snapshot& snapshot, TimestampMs now,
                                        : hot_->workers.erase(gone));
         }
     }
+    FF_TRY_VOID(write_flows(snapshot, retention_default_ms));
+    FF_TRY_VOID(write_waits(snapshot.waits));
     for (const auto& event : snapshot.events) {
         FF_TRY_VOID(hot_->events.insert(event));
     }
@@ -465,22 +466,8 @@ expected<void> SqliteStore::commit(Snapshot& snapshot, TimestampMs now,
         split_capabilities(route);
         routes_.add(std::move(route));
     }
-    remember_leased(snapshot);
+    warm_.committed(snapshot);
     return {};
-}
-
-void SqliteStore::remember_leased(const Snapshot& snapshot) {
-    if (leased_rows_.size() > leased_rows_max) {
-        leased_rows_.clear();
-    }
-    for (const ExecutionCell& cell : snapshot.cells) {
-        const auto& current = cell.execution.current;
-        if (current && current->state.ownership == OwnershipState::leased) {
-            leased_rows_.insert_or_assign(cell.id, *current);
-        } else if (cell.execution.dirty) {
-            leased_rows_.erase(cell.id);
-        }
-    }
 }
 
 expected<void> SqliteStore::commit_upkeep() { return finish_commit(); }

@@ -13,7 +13,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <ff/engine.h>
@@ -23,6 +22,7 @@
 #include "store/sqlite_db.h"
 #include "store/sqlite_rows.h"
 #include "store/store.h"
+#include "store/warm_rows.h"
 
 namespace ff::store {
 
@@ -50,6 +50,14 @@ class SqliteStore final : public Store {
                                                      std::size_t limit) override;
     expected<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
     expected<std::optional<TimestampMs>> next_due(TimestampMs after) override;
+    expected<std::vector<FlowId>> scan_due_flows(TimestampMs now, std::size_t limit) override;
+    expected<std::vector<core::FlowWorkKey>> scan_work(TimestampMs now, std::size_t limit,
+                                                       core::Snapshot& snapshot) override;
+    expected<std::vector<FlowId>> held_flows() override;
+    expected<std::vector<FlowId>> scan_flows(const std::optional<FlowId>& after,
+                                             std::size_t limit) override;
+    expected<std::vector<core::EdgeKey>> scan_staged(TimestampMs before,
+                                                     std::size_t limit) override;
     expected<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,
                                            std::size_t limit) override;
     expected<std::vector<Eid>> scan_all(Eid after, std::size_t limit) override;
@@ -87,6 +95,25 @@ class SqliteStore final : public Store {
                              bool attempt);
     expected<void> load_cell(core::ExecutionCell& cell, core::InputNeed input, bool grant,
                              bool attempt);
+    // Flows (sqlite_flows.cc).
+    expected<void> load_members(const FlowId& flow, const core::ReadSet::ExecutionNeed& need,
+                                core::Snapshot& snapshot);
+    expected<void> load_flows(const core::ReadSet& set, core::Snapshot& snapshot);
+    expected<void> load_edges(const core::ReadSet& set, core::Snapshot& snapshot);
+    /// The edges that a bound statement gives.
+    expected<std::vector<core::EdgeKey>> take_edges(Statement& s, core::Snapshot& snapshot);
+    expected<void> load_groups(const core::ReadSet& set, core::Snapshot& snapshot);
+    expected<void> write_flows(core::Snapshot& snapshot, DurationMs retention_default_ms);
+    expected<void> erase_flow(const FlowId& id);
+    // Waits (sqlite_waits.cc).
+    /// Call for every cell whose execution was asked for: it becomes known by its number, and what
+    /// it waits for is loaded.
+    expected<void> found_cell(core::ExecutionCell& cell, core::Snapshot& snapshot);
+    expected<void> load_waits(const core::WaitReads& reads, core::WaitTable& waits);
+    expected<void> load_signals(const core::WaitReads& reads, core::WaitTable& waits);
+    expected<void> write_waits(const core::WaitTable& waits);
+    expected<void> erase_waits(Eid eid);
+
     expected<void> write_all(core::Snapshot& snapshot, TimestampMs now,
                              DurationMs retention_default_ms);
     expected<void> write_cell(core::ExecutionCell& cell, TimestampMs now,
@@ -94,7 +121,6 @@ class SqliteStore final : public Store {
     expected<void> write_input(core::ExecutionCell& cell);
     expected<void> erase_cell(core::ExecutionCell& cell);
     expected<void> finish_commit();
-    void remember_leased(const core::Snapshot& snapshot);
     static int note_log_pages(void* self, sqlite3*, const char*, int pages);
     expected<void> wait_durable(std::uint64_t commit_number);
     /// A reader for as long as this lives.
@@ -134,9 +160,7 @@ class SqliteStore final : public Store {
     int pages_at_checkpoint_ = 0;  // left in the log by the last checkpoint
     int warned_pages_ = 0;
     bool checkpoint_failing_ = false;
-    /// Rows under a lease, as committed. Their holder comes back soon, to renew or to finish, and
-    /// nobody else writes this database: the row need not be read again.
-    std::unordered_map<ExecutionId, core::Execution> leased_rows_;
+    WarmRows warm_;
     std::atomic<std::uint64_t> rows_written_{0};
 
     // Durability.

@@ -101,7 +101,8 @@ expected<void> SqliteImport::begin(const StoreFacts& facts) {
     FF_TRY(const std::string made,
            db().scalar("SELECT 1 FROM sqlite_master WHERE name = 'ff_exec_core'"));
     if (!made.empty()) {
-        FF_TRY_VOID(check_empty(db(), file_.path));
+        FF_TRY(const int version, schema_version_of(db()));
+        FF_TRY_VOID(check_empty(db(), version, file_.path));
     }
     FF_TRY_VOID(
         db().execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"

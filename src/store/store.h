@@ -130,6 +130,58 @@ class Reader {
     virtual expected<std::vector<core::WorkerRow>> workers(const std::optional<std::string>& ns,
                                                            const core::WorkerKey& after,
                                                            std::size_t limit) = 0;
+    // ---- flows
+    virtual expected<std::optional<core::Flow>> flow(const FlowId& id) = 0;
+    /// By id; of one partition when given.
+    virtual expected<std::vector<core::Flow>> flows(std::optional<std::uint16_t> partition,
+                                                    const std::optional<FlowId>& after,
+                                                    std::size_t limit) = 0;
+    /// Members by execution id.
+    virtual expected<Executions> members(const FlowId& flow,
+                                         const std::optional<ExecutionId>& after,
+                                         std::size_t limit) = 0;
+    /// Edges by their id.
+    virtual expected<std::vector<core::Edge>> edges_of_flow(const FlowId& flow) = 0;
+    virtual expected<std::vector<core::Edge>> outbound(const ExecutionId& upstream) = 0;
+    virtual expected<std::vector<core::Edge>> inbound(const ExecutionId& downstream) = 0;
+    virtual expected<std::optional<core::Edge>> edge(const core::EdgeKey& key) = 0;
+    virtual expected<std::optional<core::EdgeGroup>> group(const FlowId& flow,
+                                                           const ExecutionId& downstream) = 0;
+    /// Groups by their downstream.
+    virtual expected<std::vector<core::EdgeGroup>> groups_of_flow(const FlowId& flow) = 0;
+    /// Work that waits, of one flow or of all, by key.
+    virtual expected<std::vector<core::FlowWork>> flow_work(const std::optional<FlowId>& flow,
+                                                            std::size_t limit) = 0;
+
+    // ---- waits
+    virtual expected<std::optional<core::Waitpoint>> waitpoint(const WaitpointId& id) = 0;
+    /// Pending and active ones by id.
+    virtual expected<std::vector<core::Waitpoint>> open_waitpoints(
+        Eid eid, const std::optional<WaitpointId>& after, std::size_t limit) = 0;
+    /// How many waitpoints of all executions are open whose token was minted under a key and that
+    /// do not expire by a time. Looks at every open one.
+    virtual expected<std::uint64_t> waitpoints_outliving(const std::string& kid,
+                                                         TimestampMs until) = 0;
+    /// Oldest first.
+    virtual expected<std::vector<core::Suspension>> suspensions(Eid eid) = 0;
+    virtual expected<std::optional<core::Suspension>> suspension(
+        const core::SuspensionKey& key) = 0;
+    /// A place in the list of those that wait: when its time runs out, and whose it is.
+    using SuspendedKey = std::pair<TimestampMs, ExecutionId>;
+    /// The open suspensions of a lane in the order of their places.
+    virtual expected<std::vector<core::Suspension>> suspended(
+        const std::string& lane, const std::optional<SuspendedKey>& after, std::size_t limit) = 0;
+    /// An execution's ledger.
+    virtual expected<std::vector<core::Signal>> signals(Eid eid, std::uint64_t after,
+                                                        std::size_t limit) = 0;
+    /// Some of it, in the order asked for; what is not there is left out.
+    virtual expected<std::vector<core::Signal>> signals(Eid eid,
+                                                        std::span<const std::uint64_t> seqs) = 0;
+    /// What satisfied the condition of a suspension, by node and token.
+    virtual expected<std::vector<core::Satisfier>> satisfiers(const core::SuspensionKey& key) = 0;
+    /// By kid.
+    virtual expected<std::vector<core::HmacKey>> hmac_keys() = 0;
+
     /// How many ready executions of these routes stand before the key; counts to `limit`.
     virtual expected<std::uint64_t> ready_before(std::span<const RouteId> routes,
                                                  const core::ReadyKey& key,
@@ -192,8 +244,20 @@ class Store : public core::RowNumbers {
                                                         core::Snapshot& snapshot);
     /// Timers due at `now`, earliest first within each kind.
     virtual expected<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) = 0;
-    /// The earliest due time later than `after`.
+    /// The earliest due time later than `after`, of executions, flows and work that waits.
     virtual expected<std::optional<TimestampMs>> next_due(TimestampMs after) = 0;
+    /// Flows whose timer is due, earliest first.
+    virtual expected<std::vector<FlowId>> scan_due_flows(TimestampMs now, std::size_t limit) = 0;
+    /// Work that waits and is due, loaded; on a shared store what no other process is at.
+    virtual expected<std::vector<core::FlowWorkKey>> scan_work(TimestampMs now, std::size_t limit,
+                                                               core::Snapshot& snapshot) = 0;
+    /// Flows that claims must look at before they take a member (Flow::held), in any order.
+    virtual expected<std::vector<FlowId>> held_flows() = 0;
+    /// For repair passes: flows by id, and edges that were staged before a time and not applied.
+    virtual expected<std::vector<FlowId>> scan_flows(const std::optional<FlowId>& after,
+                                                     std::size_t limit) = 0;
+    virtual expected<std::vector<core::EdgeKey>> scan_staged(TimestampMs before,
+                                                             std::size_t limit) = 0;
     virtual expected<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,
                                                    std::size_t limit) = 0;
     virtual expected<std::vector<Eid>> scan_all(Eid after, std::size_t limit) = 0;

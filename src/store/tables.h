@@ -4,7 +4,8 @@
 // its columns, for every database. A column is left out of a write when its value is what the row
 // already has (or, for a new row, what a default-constructed record has: the schema's DEFAULT says
 // the same). The first `named_columns` of a table are in every insert: its key, and the columns
-// without a DEFAULT because no value goes without saying.
+// without a DEFAULT because no value goes without saying. `since` is the version of the schema that
+// brought a table which was not there from the start.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,7 @@
 #include <type_traits>
 
 #include "core/records.h"
+#include "core/suspension_records.h"
 
 namespace ff::store {
 
@@ -63,6 +65,19 @@ struct Table<core::ExecutionExtra> {
         FF_COLUMN("cancellation_reason", text, cancellation_reason),
         FF_COLUMN("cancelled_by", text, cancelled_by),
         FF_COLUMN("last_capability_mismatch_at", integer, last_capability_mismatch_at),
+        FF_COLUMN("holds_flow_slot", integer, holds_flow_slot),
+        FF_COLUMN("gate", text, gate),
+        FF_COLUMN("retain_until", integer, retain_until),
+        FF_COLUMN("current_suspension_id", text, current_suspension_id),
+        FF_COLUMN("current_waitpoint_id", text, current_waitpoint_id),
+        FF_COLUMN("suspension_timeout_at", integer, suspension_timeout_at),
+        FF_COLUMN("waitpoint_due_at", integer, waitpoint_due_at),
+        FF_COLUMN("suspension_count", integer, suspension_count),
+        FF_COLUMN("open_waitpoints", integer, open_waitpoints),
+        FF_COLUMN("signal_count", integer, signal_count),
+        FF_COLUMN("timeout_signals", integer, timeout_signals),
+        FF_COLUMN("last_hmac_validation_failed_at", integer, last_hmac_validation_failed_at),
+        FF_COLUMN("has_waits", integer, has_waits),
     };
 };
 
@@ -131,6 +146,9 @@ struct Table<core::ExecutionInput> {
         FF_COLUMN("policy", text, policy),
         FF_COLUMN("tags", text, tags),
         FF_COLUMN("idempotency_key", text, idempotency_key),
+        FF_COLUMN("flow_node", text, flow_node),
+        FF_COLUMN("original_payload", bytes, original_payload),
+        FF_COLUMN("original_encoding", text, original_encoding),
     };
 };
 
@@ -291,6 +309,236 @@ struct Table<core::LogEvent> {
     };
 };
 
+template <>
+struct Table<core::Flow> {
+    static constexpr const char* name = "ff_flow";
+    static constexpr std::size_t key_columns = 1;
+    static constexpr int since = 3;
+    static constexpr std::size_t named_columns = 4;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("flow_id", bytes, id),
+        FF_COLUMN("partition", integer, partition),
+        FF_COLUMN("flow_kind", text, kind),
+        FF_COLUMN("namespace", text, ns),
+        FF_COLUMN("flow_state", integer, state),
+        FF_COLUMN("sealed", integer, sealed),
+        FF_COLUMN("paused", integer, paused),
+        FF_COLUMN("graph_revision", integer, graph_revision),
+        FF_COLUMN("node_count", integer, node_count),
+        FF_COLUMN("edge_count", integer, edge_count),
+        FF_COLUMN("live_members", integer, live),
+        FF_COLUMN("bad_members", integer, bad),
+        FF_COLUMN("trimmed_members", integer, trimmed),
+        FF_COLUMN("slots", integer, slots),
+        FF_COLUMN("deadline_at", integer, deadline_at),
+        FF_COLUMN("on_member_failure", integer, on_member_failure),
+        FF_COLUMN("max_active_members", integer, max_active_members),
+        FF_COLUMN("created_at", integer, created_at),
+        FF_COLUMN("last_mutation_at", integer, last_mutation_at),
+        FF_COLUMN("cancelled_at", integer, cancelled_at),
+        FF_COLUMN("cancel_reason", text, cancel_reason),
+        FF_COLUMN("cancellation_policy", integer, cancellation_policy),
+        FF_COLUMN("finished_at", integer, finished_at),
+        FF_COLUMN("tags", text, tags),
+        FF_COLUMN("timer_at", integer, timer_at),
+        FF_COLUMN("held", integer, held),
+    };
+};
+
+template <>
+struct Table<core::Edge> {
+    static constexpr const char* name = "ff_edge";
+    static constexpr std::size_t key_columns = 2;
+    static constexpr int since = 3;
+    static constexpr std::size_t named_columns = 4;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("upstream_id", bytes, upstream),
+        FF_COLUMN("edge_id", bytes, key.id),
+        FF_COLUMN("flow_id", bytes, key.flow),
+        FF_COLUMN("downstream_id", bytes, downstream),
+        FF_COLUMN("dependency_kind", integer, kind),
+        FF_COLUMN("edge_state", integer, state),
+        FF_COLUMN("dependency_state", integer, dependency),
+        FF_COLUMN("outcome", integer, outcome),
+        FF_COLUMN("data_passing_ref", text, data_passing_ref),
+        FF_COLUMN("condition", text, when),
+        FF_COLUMN("created_at", integer, created_at),
+        FF_COLUMN("applied_at", integer, applied_at),
+        FF_COLUMN("resolved_at", integer, resolved_at),
+        FF_COLUMN("fence_replays", integer, fence_replays),
+    };
+};
+
+template <>
+struct Table<core::EdgeGroup> {
+    static constexpr const char* name = "ff_edge_group";
+    static constexpr std::size_t key_columns = 2;
+    static constexpr int since = 3;
+    static constexpr std::size_t named_columns = 2;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("flow_id", bytes, flow),
+        FF_COLUMN("downstream_id", bytes, downstream),
+        FF_COLUMN("policy", integer, policy),
+        FF_COLUMN("k", integer, k),
+        FF_COLUMN("on_satisfied", integer, on_satisfied),
+        FF_COLUMN("force_cancel_shared", integer, force_cancel_shared),
+        FF_COLUMN("staged", integer, staged),
+        FF_COLUMN("applied", integer, applied),
+        FF_COLUMN("succeeded", integer, succeeded),
+        FF_COLUMN("failed", integer, failed),
+        FF_COLUMN("skipped", integer, skipped),
+        FF_COLUMN("not_taken", integer, not_taken),
+        FF_COLUMN("group_state", integer, state),
+        FF_COLUMN("satisfied_at", integer, satisfied_at),
+        FF_COLUMN("siblings_pending", integer, siblings_pending),
+        FF_COLUMN("siblings_reason", text, siblings_reason),
+        FF_COLUMN("created_at", integer, created_at),
+    };
+};
+
+template <>
+struct Table<core::FlowWork> {
+    static constexpr const char* name = "ff_flow_work";
+    static constexpr std::size_t key_columns = 3;
+    static constexpr int since = 3;
+    static constexpr std::size_t named_columns = 3;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("flow_id", bytes, key.flow),
+        FF_COLUMN("kind", integer, key.kind),
+        FF_COLUMN("execution_id", bytes, key.execution),
+        FF_COLUMN("reason", text, reason),
+        FF_COLUMN("due_at", integer, due_at),
+    };
+};
+
+template <>
+struct Table<core::Suspension> {
+    static constexpr const char* name = "ff_suspension";
+    static constexpr std::size_t key_columns = 2;
+    static constexpr int since = 4;
+    static constexpr std::size_t named_columns = 5;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("eid", integer, key.eid),
+        FF_COLUMN("episode", integer, key.episode),
+        FF_COLUMN("suspension_id", bytes, id),
+        FF_COLUMN("execution_id", bytes, execution_id),
+        FF_COLUMN("lane_id", text, lane),
+        FF_COLUMN("attempt_index", integer, attempt_index),
+        FF_COLUMN("waitpoints", text, waitpoints),
+        FF_COLUMN("reason_code", text, reason_code),
+        FF_COLUMN("requested_by", integer, requested_by),
+        FF_COLUMN("created_at", integer, created_at),
+        FF_COLUMN("timeout_at", integer, timeout_at),
+        FF_COLUMN("timeout_behavior", integer, timeout_behavior),
+        FF_COLUMN("condition", text, condition),
+        FF_COLUMN("resume_policy", text, resume_policy),
+        FF_COLUMN("satisfied_counts", text, satisfied_counts),
+        FF_COLUMN("continuation", text, continuation),
+        FF_COLUMN("idempotency_key", text, idempotency_key),
+        FF_COLUMN("dedup_expires_at", integer, dedup_expires_at),
+        FF_COLUMN("lease_id", bytes, lease_id),
+        FF_COLUMN("entered", integer, entered),
+        FF_COLUMN("last_signal_at", integer, last_signal_at),
+        FF_COLUMN("satisfied_at", integer, satisfied_at),
+        FF_COLUMN("closed_at", integer, closed_at),
+        FF_COLUMN("close_reason", text, close_reason),
+        FF_COLUMN("resume_trigger", integer, resume_trigger),
+        FF_COLUMN("resumed_by", text, resumed_by),
+        FF_COLUMN("closer_signal_id", bytes, closer_signal_id),
+        FF_COLUMN("escalated_at", integer, escalated_at),
+        FF_COLUMN("remaining_attempt_timeout_ms", integer, remaining_attempt_timeout_ms),
+        FF_COLUMN("waits_until", integer, waits_until),
+    };
+};
+
+template <>
+struct Table<core::Waitpoint> {
+    static constexpr const char* name = "ff_waitpoint";
+    static constexpr std::size_t key_columns = 2;
+    static constexpr int since = 4;
+    static constexpr std::size_t named_columns = 3;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("eid", integer, eid),
+        FF_COLUMN("waitpoint_id", bytes, id),
+        FF_COLUMN("execution_id", bytes, execution_id),
+        FF_COLUMN("attempt_index", integer, attempt_index),
+        FF_COLUMN("episode", integer, episode),
+        FF_COLUMN("waitpoint_key", text, key),
+        FF_COLUMN("token", text, token),
+        FF_COLUMN("token_kid", text, token_kid),
+        FF_COLUMN("waitpoint_state", integer, state),
+        FF_COLUMN("required_signal_names", text, required_signal_names),
+        FF_COLUMN("created_at", integer, created_at),
+        FF_COLUMN("activated_at", integer, activated_at),
+        FF_COLUMN("satisfied_at", integer, satisfied_at),
+        FF_COLUMN("expires_at", integer, expires_at),
+        FF_COLUMN("closed_at", integer, closed_at),
+        FF_COLUMN("close_reason", text, close_reason),
+        FF_COLUMN("signal_count", integer, signal_count),
+        FF_COLUMN("matched_signal_count", integer, matched_signal_count),
+        FF_COLUMN("last_signal_at", integer, last_signal_at),
+    };
+};
+
+template <>
+struct Table<core::Signal> {
+    static constexpr const char* name = "ff_signal";
+    static constexpr std::size_t key_columns = 2;
+    static constexpr int since = 4;
+    static constexpr std::size_t named_columns = 4;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("eid", integer, key.eid),
+        FF_COLUMN("seq", integer, key.seq),
+        FF_COLUMN("signal_id", bytes, id),
+        FF_COLUMN("waitpoint_id", bytes, waitpoint_id),
+        FF_COLUMN("target_scope", integer, scope),
+        FF_COLUMN("signal_name", text, name),
+        FF_COLUMN("signal_category", text, category),
+        FF_COLUMN("source_type", text, source_type),
+        FF_COLUMN("source_identity", text, source_identity),
+        FF_COLUMN("correlation_id", text, correlation_id),
+        FF_COLUMN("idempotency_key", text, idempotency_key),
+        FF_COLUMN("dedup_expires_at", integer, dedup_expires_at),
+        FF_COLUMN("created_at", integer, created_at),
+        FF_COLUMN("accepted_at", integer, accepted_at),
+        FF_COLUMN("payload", bytes, payload),
+        FF_COLUMN("payload_encoding", text, payload_encoding),
+        FF_COLUMN("observed_effect", integer, effect),
+        FF_COLUMN("matched", integer, matched),
+    };
+};
+
+template <>
+struct Table<core::Satisfier> {
+    static constexpr const char* name = "ff_satisfier";
+    static constexpr std::size_t key_columns = 4;
+    static constexpr int since = 4;
+    static constexpr std::size_t named_columns = 4;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("eid", integer, key.suspension.eid),
+        FF_COLUMN("episode", integer, key.suspension.episode),
+        FF_COLUMN("node", integer, key.node),
+        FF_COLUMN("token", text, key.token),
+        FF_COLUMN("seq", integer, seq),
+    };
+};
+
+template <>
+struct Table<core::HmacKey> {
+    static constexpr const char* name = "ff_hmac_key";
+    static constexpr std::size_t key_columns = 1;
+    static constexpr int since = 4;
+    static constexpr std::size_t named_columns = 2;
+    static constexpr auto columns = std::tuple{
+        FF_COLUMN("kid", text, kid),
+        FF_COLUMN("secret", bytes, secret),
+        FF_COLUMN("sealed", integer, sealed),
+        FF_COLUMN("installed_at", integer, installed_at),
+        FF_COLUMN("is_current", integer, is_current),
+        FF_COLUMN("expires_at", integer, expires_at),
+    };
+};
+
 #undef FF_COLUMN
 
 template <class Row>
@@ -332,16 +580,15 @@ ColumnMask insert_mask(const Row& row) {
 }
 template <class Row>
 constexpr ColumnMask all_columns() {
-    return column_count<Row> == 64 ? ~ColumnMask{0} : (ColumnMask{1} << column_count<Row>) - 1;
+    return column_count<Row> == 64 ? ~ColumnMask{0} : (ColumnMask{1} << column_count<Row>)-1;
 }
 
 /// `a, b, c` of all columns.
 template <class Row>
 std::string column_list(const std::string& prefix = "") {
     std::string out;
-    for_each_column<Row>([&](const auto& column) {
-        out += (out.empty() ? "" : ", ") + prefix + column.name;
-    });
+    for_each_column<Row>(
+        [&](const auto& column) { out += (out.empty() ? "" : ", ") + prefix + column.name; });
     return out;
 }
 

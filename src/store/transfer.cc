@@ -56,6 +56,18 @@ std::size_t row_count(const RowBatch& rows) {
     return std::visit([](const auto& list) { return list.size(); }, rows);
 }
 
+int schema_of(const RowBatch& rows) {
+    return std::visit(
+        []<class Row>(const std::vector<Row>&) {
+            if constexpr (requires { Table<Row>::since; }) {
+                return Table<Row>::since;
+            } else {
+                return 1;
+            }
+        },
+        rows);
+}
+
 SideRows side_rows(const RowBatch& rows) {
     SideRows out;
     std::visit(

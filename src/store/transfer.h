@@ -12,6 +12,9 @@
 // texts JSON strings, bytes lower-case hex: one spelling for one value, and an id can be searched
 // for. A text that is not UTF-8 is {"hex":"…"}. Side tables are not exported: they follow from the
 // rows (core/derive.h). Numbers and ids are kept as they are, so cursors and leases stay good.
+// Tokens of waitpoints and the secrets they are signed with are among the rows, sealed or not as
+// the store has them, so that a token goes on working after a move: an export is as confidential as
+// the store itself.
 //
 // A database joins by an ExportSource and an ImportTarget, and a line in each function of
 // transfer_open.cc. Everything here is used by one thread.
@@ -34,6 +37,7 @@
 
 #include "core/derive.h"
 #include "core/records.h"
+#include "core/suspension_records.h"
 #include "store/location.h"
 #include "store/prepare.h"
 
@@ -41,11 +45,16 @@ namespace ff::store {
 
 /// Rows of one table. The alternatives are all tables there are, in the order of an export: a row
 /// comes after those it refers to.
-using RowBatch = std::variant<std::vector<core::Route>, std::vector<core::Lane>,
-                              std::vector<core::Execution>, std::vector<core::ExecutionInput>,
-                              std::vector<core::Attempt>, std::vector<core::GrantRow>,
-                              std::vector<core::IdempotencyEntry>, std::vector<core::WorkerRow>,
-                              std::vector<core::ExecutionEvent>, std::vector<core::LogEvent>>;
+using RowBatch =
+    std::variant<std::vector<core::Route>, std::vector<core::Lane>, std::vector<core::Flow>,
+                 std::vector<core::Execution>, std::vector<core::ExecutionInput>,
+                 std::vector<core::Attempt>, std::vector<core::GrantRow>, std::vector<core::Edge>,
+                 std::vector<core::EdgeGroup>, std::vector<core::FlowWork>,
+                 std::vector<core::Suspension>, std::vector<core::Waitpoint>,
+                 std::vector<core::Signal>, std::vector<core::Satisfier>,
+                 std::vector<core::HmacKey>, std::vector<core::IdempotencyEntry>,
+                 std::vector<core::WorkerRow>, std::vector<core::ExecutionEvent>,
+                 std::vector<core::LogEvent>>;
 inline constexpr std::size_t transfer_tables = std::variant_size_v<RowBatch>;
 
 /// A batch without rows of a table, by its place in the order.
@@ -53,6 +62,8 @@ RowBatch empty_batch(std::size_t table);
 /// `ff_route` and so on.
 std::string_view table_name(const RowBatch& rows);
 std::size_t row_count(const RowBatch& rows);
+/// The version of the schema that brought the table.
+int schema_of(const RowBatch& rows);
 
 /// What a store is, beside its rows.
 struct StoreFacts {

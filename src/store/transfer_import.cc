@@ -7,6 +7,7 @@
 #include <span>
 
 #include <ff/json.h>
+#include "core/derive.h"
 #include "core/invariants.h"
 #include "store/row_text.h"
 #include "store/schema.h"
@@ -87,8 +88,12 @@ std::string key_text(const Row& row) {
             return std::to_string(value);
         } else if constexpr (std::convertible_to<decltype(value), std::string>) {
             return "\"" + value + "\"";
+        } else if constexpr (requires { value.to_string(); }) {
+            return value.to_string();
+        } else if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>) {
+            return std::string(to_string(value));
         } else {
-            return std::string();
+            return std::string();  // no key has such a column
         }
     };
     std::string out;
@@ -311,6 +316,13 @@ class Importer {
         routes_.insert(row.id);
         return row.id < 1 ? "route: numbers start at 1" : "";
     }
+    std::string check(const core::Flow& row) {
+        flows_.push_back(row.id);
+        return options_.soundness == Soundness::demanded ? check_sound(row) : "";
+    }
+    std::string check(const core::Edge& row) { return check_flow(row.key.flow); }
+    std::string check(const core::EdgeGroup& row) { return check_flow(row.flow); }
+    std::string check(const core::FlowWork& row) { return check_flow(row.key.flow); }
     std::string check(const core::Execution& row) {
         if (summary_.rows[batch_.index()] == 0) {
             first_execution_line_ = lines_.number();
@@ -326,11 +338,15 @@ class Importer {
             return "last_event_id: is above the event_high of the header";
         }
         eids_.push_back(row.eid);
-        return "";
+        return row.flow_id ? check_flow(*row.flow_id) : "";
     }
     std::string check(const core::ExecutionInput& row) { return check_owner(row.eid); }
     std::string check(const core::Attempt& row) { return check_owner(row.eid); }
     std::string check(const core::GrantRow& row) { return check_owner(row.eid); }
+    std::string check(const core::Suspension& row) { return check_owner(row.key.eid); }
+    std::string check(const core::Waitpoint& row) { return check_owner(row.eid); }
+    std::string check(const core::Signal& row) { return check_owner(row.key.eid); }
+    std::string check(const core::Satisfier& row) { return check_owner(row.key.suspension.eid); }
     std::string check(const core::ExecutionEvent& row) { return check_event(row.event_id); }
     std::string check(const core::LogEvent& row) { return check_event(row.event_id); }
     template <class Row>
@@ -342,6 +358,11 @@ class Importer {
         return std::ranges::binary_search(eids_, eid)
                    ? ""
                    : "eid: there is no execution " + std::to_string(eid);
+    }
+    [[nodiscard]] std::string check_flow(const FlowId& id) const {
+        return std::ranges::binary_search(flows_, id)
+                   ? ""
+                   : "flow_id: there is no flow " + id.to_string();
     }
     [[nodiscard]] std::string check_event(std::int64_t id) const {
         return id >= 1 && id <= summary_.facts.event_high
@@ -360,8 +381,13 @@ class Importer {
             return at_line(lines_.number(), "the last line does not count the rows");
         }
         for (std::size_t table = 0; table < transfer_tables; ++table) {
-            const std::string name(table_name(empty_batch(table)));
+            const RowBatch batch = empty_batch(table);
+            const std::string name(table_name(batch));
             const js::Value* count = counts->find(name);
+            if (count == nullptr && summary_.rows[table] == 0 &&
+                summary_.facts.schema < schema_of(batch)) {
+                continue;  // there was no such table yet
+            }
             const auto expected = count == nullptr ? std::nullopt : count->as_uint64();
             if (!expected || *expected != summary_.rows[table]) {
                 return at_line(lines_.number(),
@@ -382,6 +408,26 @@ class Importer {
     }
 
     // ------------------------------------------------------------------------------- invariants
+
+    /// What follows from the row of a flow is kept in it. Where it is wrong the flow would never be
+    /// looked at again. When an empty one goes is up to the engine's settings.
+    [[nodiscard]] std::string check_sound(const core::Flow& row) const {
+        if (row.partition >= summary_.facts.partitions.flow) {
+            return "partition: " + std::to_string(row.partition) +
+                   " lies beyond the flow partitions";
+        }
+        core::Flow again = row;
+        core::arm_flow(again, 0);
+        if (again.held != row.held) {
+            return std::string("held: should be ") + (again.held ? "1" : "0");
+        }
+        if (again.timer_at.has_value() != row.timer_at.has_value()) {
+            return std::string("timer_at: should ") + (again.timer_at ? "be set" : "not be set");
+        }
+        return row.graph_revision == row.node_count + row.edge_count
+                   ? ""
+                   : "graph_revision: is not the number of nodes and edges";
+    }
 
     /// Reads back what was written: the attempts of an execution come long after it.
     expected<void> check_executions() {
@@ -442,7 +488,8 @@ class Importer {
     std::size_t batch_bytes_ = 0;
 
     std::set<core::RouteId> routes_;
-    std::vector<Eid> eids_;  // ascending
+    std::vector<FlowId> flows_;  // ascending
+    std::vector<Eid> eids_;      // ascending
     std::uint64_t first_execution_line_ = 0;
 };
 

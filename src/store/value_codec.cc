@@ -61,6 +61,8 @@ js::Value extra_value(const T& value) {
         return value ? extra_value(*value) : js::Value();
     } else if constexpr (std::integral<T>) {
         return static_cast<std::int64_t>(value);
+    } else if constexpr (is_uuid_id<T>::value) {
+        return value.to_string();
     } else {
         return value;
     }
@@ -71,6 +73,10 @@ template <class T>
 bool take_extra(const js::Value& from, T& value) {
     if constexpr (is_optional<T>::value) {
         return take_extra(from, value.emplace());
+    } else if constexpr (std::same_as<T, bool>) {
+        const auto number = from.as_int64();
+        value = number == 1;
+        return number == 0 || number == 1;
     } else if constexpr (std::integral<T>) {
         const auto number = from.as_int64();
         if (!number || !std::in_range<T>(*number)) {
@@ -78,6 +84,10 @@ bool take_extra(const js::Value& from, T& value) {
         }
         value = static_cast<T>(*number);
         return true;
+    } else if constexpr (is_uuid_id<T>::value) {
+        const auto id = from.if_string() == nullptr ? std::nullopt : T::parse(*from.if_string());
+        value = id.value_or(T{});
+        return id.has_value();
     } else {
         if (from.if_string() == nullptr) {
             return false;

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "core/records.h"
+#include "core/suspension_records.h"
 
 namespace ff::store {
 
@@ -59,6 +60,12 @@ std::string extra(const std::string& name, Dialect dialect) {
            " AS " + name;
 }
 
+/// Spelled out: SQLite's hex() of NULL is an empty text.
+std::string unless_null(const std::string& column, const std::string& text,
+                        const std::string& name) {
+    return "CASE WHEN " + column + " IS NOT NULL THEN " + text + " END AS " + name;
+}
+
 std::string executions(Dialect d) {
     return "SELECT " + execution_id("e.id", d) +
            " AS execution_id, r.namespace, r.lane_id, r.execution_kind, e.priority, " +
@@ -68,8 +75,8 @@ std::string executions(Dialect d) {
            word<EligibilityState>("e.eligibility_state", "eligibility_state") + ", " +
            word<BlockingReason>("e.blocking_reason", "blocking_reason") + ", " +
            word<TerminalOutcome>("e.terminal_outcome", "terminal_outcome") + ", " +
-           word<AttemptState>("e.attempt_state", "attempt_state") +
-           ", " + extra("blocking_detail", d) +
+           word<AttemptState>("e.attempt_state", "attempt_state") + ", " +
+           extra("blocking_detail", d) +
            ", e.current_attempt_index, e.total_attempt_count, e.retry_count, " +
            extra("replay_count", d) + ", " + extra("lease_reclaim_count", d) +
            ", e.lease_epoch, e.worker_id, e.worker_instance_id, e.lease_expires_at,"
@@ -79,7 +86,9 @@ std::string executions(Dialect d) {
            extra("cancellation_reason", d) + ", " + extra("cancelled_by", d) +
            ", e.created_at, e.started_at, e.completed_at, e.last_transition_at,"
            " e.last_mutation_at, i.tags,"
-           " i.policy, e.eid FROM ff_exec_core e JOIN ff_route r ON r.route = e.route"
+           " i.policy, " +
+           unless_null("e.flow_id", uuid("e.flow_id", d), "flow_id") +
+           ", i.flow_node, e.eid FROM ff_exec_core e JOIN ff_route r ON r.route = e.route"
            " JOIN ff_exec_input i ON i.eid = e.eid";
 }
 
@@ -91,6 +100,76 @@ std::string attempts(Dialect d) {
            ", a.lease_epoch, a.worker_id, a.worker_instance_id, a.started_at, a.ended_at,"
            " a.failure_reason, a.failure_category FROM ff_attempt a"
            " JOIN ff_exec_core e ON e.eid = a.eid";
+}
+
+std::string flows(Dialect d) {
+    return "SELECT " + uuid("flow_id", d) + " AS flow_id, partition, flow_kind, namespace, " +
+           word<FlowState>("flow_state", "public_flow_state") +
+           ", sealed, paused, graph_revision, node_count, edge_count, live_members, bad_members,"
+           " trimmed_members, slots, deadline_at, " +
+           word<OnMemberFailure>("on_member_failure", "on_member_failure") +
+           ", max_active_members, created_at, last_mutation_at, cancelled_at, cancel_reason, " +
+           word<CancellationPolicy>("cancellation_policy", "cancellation_policy") +
+           ", finished_at, tags, held FROM ff_flow";
+}
+
+std::string edges(Dialect d) {
+    return "SELECT " + uuid("flow_id", d) + " AS flow_id, " + uuid("edge_id", d) + " AS edge_id, " +
+           execution_id("upstream_id", d) + " AS upstream_execution_id, " +
+           execution_id("downstream_id", d) + " AS downstream_execution_id, " +
+           word<DependencyKind>("dependency_kind", "dependency_kind") + ", " +
+           word<EdgeState>("edge_state", "edge_state") + ", " +
+           word<DependencyState>("dependency_state", "dependency_state") + ", " +
+           word<TerminalOutcome>("outcome", "resolved_outcome") +
+           ", data_passing_ref, condition, created_at, applied_at, resolved_at FROM ff_edge";
+}
+
+std::string edge_groups(Dialect d) {
+    return "SELECT " + uuid("flow_id", d) + " AS flow_id, " + execution_id("downstream_id", d) +
+           " AS downstream_execution_id, " + word<GroupPolicyKind>("policy", "policy") + ", k, " +
+           word<OnSatisfied>("on_satisfied", "on_satisfied") + ", " +
+           word<GroupState>("group_state", "group_state") +
+           ", staged, applied, succeeded, failed, skipped, not_taken, satisfied_at,"
+           " siblings_pending, siblings_reason, created_at FROM ff_edge_group";
+}
+
+std::string suspensions(Dialect d) {
+    return "SELECT " + execution_id("execution_id", d) + " AS execution_id, episode, " +
+           uuid("suspension_id", d) +
+           " AS suspension_id, lane_id, attempt_index, waitpoints, reason_code, " +
+           word<SuspensionRequester>("requested_by", "requested_by") +
+           ", created_at, timeout_at, " +
+           word<TimeoutBehavior>("timeout_behavior", "timeout_behavior") +
+           ", condition, resume_policy, satisfied_counts, entered, last_signal_at, satisfied_at,"
+           " closed_at, close_reason, " +
+           word<ResumeTrigger>("resume_trigger", "resume_trigger") + ", resumed_by, " +
+           unless_null("closer_signal_id", uuid("closer_signal_id", d), "closer_signal_id") +
+           ", escalated_at, eid FROM ff_suspension";
+}
+
+// Without tokens: who may look at a store may not signal.
+std::string waitpoints(Dialect d) {
+    return "SELECT " + uuid("waitpoint_id", d) + " AS waitpoint_id, " +
+           execution_id("execution_id", d) +
+           " AS execution_id, attempt_index, episode, waitpoint_key, token_kid, " +
+           word<WaitpointState>("waitpoint_state", "waitpoint_state") +
+           ", required_signal_names, created_at, activated_at, satisfied_at, expires_at,"
+           " closed_at, close_reason, signal_count, matched_signal_count, last_signal_at, eid"
+           " FROM ff_waitpoint";
+}
+
+std::string signals(Dialect d) {
+    return "SELECT s.eid, s.seq, " + uuid("s.signal_id", d) + " AS signal_id, " +
+           uuid("s.waitpoint_id", d) + " AS waitpoint_id, " + execution_id("e.id", d) +
+           " AS execution_id, " + word<SignalScope>("s.target_scope", "target_scope") +
+           ", s.signal_name, s.signal_category, s.source_type, s.source_identity,"
+           " s.correlation_id, s.created_at, s.accepted_at, s.payload, s.payload_encoding, " +
+           word<SignalEffect>("s.observed_effect", "observed_effect") +
+           ", s.matched FROM ff_signal s JOIN ff_exec_core e ON e.eid = s.eid";
+}
+
+std::string waitpoint_hmac() {
+    return "SELECT kid, installed_at, is_current, expires_at, sealed FROM ff_hmac_key";
 }
 
 std::string lease_events(Dialect d) {
@@ -111,10 +190,12 @@ std::string completion_events(Dialect d) {
 }
 
 std::string log_events(core::LogFamily family, Dialect d) {
-    // Spelled out: SQLite's hex() of NULL is an empty text.
-    return "SELECT event_id, occurred_at, type, CASE WHEN execution_id IS NOT NULL THEN " +
-           execution_id("execution_id", d) +
-           " END AS execution_id, namespace, tags, payload FROM ff_log_event WHERE family = " +
+    const std::string flow = family == core::LogFamily::flows
+                                 ? unless_null("flow_id", uuid("flow_id", d), "flow_id") + ", "
+                                 : "";
+    return "SELECT event_id, occurred_at, type, " + flow +
+           unless_null("execution_id", execution_id("execution_id", d), "execution_id") +
+           ", namespace, tags, payload FROM ff_log_event WHERE family = " +
            std::to_string(static_cast<int>(family));
 }
 
@@ -122,11 +203,16 @@ std::string log_events(core::LogFamily family, Dialect d) {
 
 std::string view_statements(Dialect d) {
     return create("ff_executions", executions(d)) + create("ff_attempts", attempts(d)) +
+           create("ff_flows", flows(d)) + create("ff_edges", edges(d)) +
+           create("ff_edge_groups", edge_groups(d)) + create("ff_suspensions", suspensions(d)) +
+           create("ff_waitpoints", waitpoints(d)) + create("ff_signals", signals(d)) +
+           create("ff_waitpoint_hmac", waitpoint_hmac()) +
            create("ff_lease_event", lease_events(d)) +
            create("ff_completion_event", completion_events(d)) +
            create("ff_signal_event", log_events(core::LogFamily::signal_delivery, d)) +
            create("ff_operator_event", log_events(core::LogFamily::operator_, d)) +
-           create("ff_worker_registry_event", log_events(core::LogFamily::workers, d));
+           create("ff_worker_registry_event", log_events(core::LogFamily::workers, d)) +
+           create("ff_flow_event", log_events(core::LogFamily::flows, d));
 }
 
 }  // namespace ff::store

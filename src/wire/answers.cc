@@ -1,51 +1,13 @@
 // Writing answers. The forms are those of spec 07: results with variants are tagged by their name.
 #include "wire/answers.h"
 
+#include "wire/answer_out.h"
 #include "wire/cursors.h"
 #include "wire/records.h"
 
 namespace ff::wire {
 
 namespace {
-
-Answer ok(std::string body) { return {200, std::move(body), "application/json", {}}; }
-
-/// `{"Tag":{…}}`.
-template <class T>
-Answer tagged(std::string_view tag, const T& record, int status = 200) {
-    std::string out;
-    ObjectOut object(out);
-    object.object(tag, record);
-    object.close();
-    return {status, std::move(out), "application/json", {}};
-}
-
-template <class T>
-Answer plain(const T& record) {
-    std::string out;
-    write_object(out, record);
-    return ok(std::move(out));
-}
-
-template <class T>
-Answer page(const std::vector<T>& items, const std::optional<std::string>& next_cursor) {
-    std::string list;
-    write_objects(list, items);
-    return ok(items_page(list, next_cursor));
-}
-
-/// `{"Tag":{"name":value}}`.
-template <class T>
-Answer tagged_field(std::string_view tag, std::string_view name, const T& value) {
-    std::string out;
-    ObjectOut object(out);
-    object.key(tag);
-    ObjectOut inner(out);
-    inner.field(name, value);
-    inner.close();
-    object.close();
-    return ok(std::move(out));
-}
 
 template <class T>
 Answer outcome_field(std::string_view outcome, std::string_view name, const T& value) {
@@ -67,8 +29,11 @@ Answer outcome_only(std::string_view outcome) {
 
 }  // namespace
 
-std::string items_page(std::string_view items, const std::optional<std::string>& next_cursor) {
-    std::string out = "{\"items\":";
+std::string items_page(std::string_view items, const std::optional<std::string>& next_cursor,
+                       std::string_view name) {
+    std::string out = "{\"";
+    out += name;
+    out += "\":";
     out += items;
     out += ",\"next_cursor\":";
     write(out, next_cursor);
@@ -427,12 +392,12 @@ std::optional<std::string> cursor_of(const std::optional<Cursor>& cursor) {
 
 template <>
 Answer write_answer<ListWorkers>(const WorkerPage& found) {
-    return page(found.workers, cursor_of(found.next_cursor));
+    return page(found.workers, cursor_of(found.next_cursor), "workers");
 }
 
 template <>
 Answer write_answer<ListExpiredLeases>(const ExpiredLeasePage& found) {
-    return page(found.leases, cursor_of(found.next_cursor));
+    return page(found.leases, cursor_of(found.next_cursor), "leases");
 }
 
 template <>

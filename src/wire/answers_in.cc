@@ -2,10 +2,14 @@
 #include <array>
 #include <type_traits>
 
+#include "wire/answer_in.h"
 #include "wire/answers.h"
 #include "wire/cursors.h"
 #include "wire/errors.h"
+#include "wire/flow_answers_in.h"
 #include "wire/records.h"
+#include "wire/request_in.h"
+#include "wire/suspension_answers_in.h"
 
 namespace ff::wire {
 
@@ -32,69 +36,14 @@ std::string_view static_word(const json* value) {
     return "unknown";
 }
 
-Error strange(std::string_view what) {
-    return {ErrorCode::store_io, "the server's answer was not understood" + std::string(what), {}};
-}
-
-template <class T>
-expected<T> object_of(const json& body) {
-    T out{};
-    if (const Fault fault = read_object(body, out); !fault.empty()) {
-        return std::unexpected(strange(fault));
-    }
-    return out;
-}
-
-template <class T>
-expected<T> tagged(const json& body, std::string_view tag) {
-    const json* inner = body.find(tag);
-    if (inner == nullptr) {
-        return std::unexpected(strange(": no " + std::string(tag)));
-    }
-    return object_of<T>(*inner);
-}
-
-template <class T>
-expected<std::vector<T>> items_of(const json& body, std::string_view name = "items") {
-    const json* items = body.find(name);
-    std::vector<T> out;
-    const Fault fault = items != nullptr ? read_objects(*items, out) : ": no list";
-    if (!fault.empty()) {
-        return std::unexpected(strange(fault));
-    }
-    return out;
-}
-
-template <class T>
-expected<T> field_of(const json* object, std::string_view name) {
-    const json* member = object != nullptr ? object->find(name) : nullptr;
-    T out{};
-    const Fault fault = member != nullptr ? read(*member, out) : Fault(": missing");
-    if (!fault.empty()) {
-        return std::unexpected(strange(": " + std::string(name) + fault));
-    }
-    return out;
-}
-
-std::optional<std::string> next_cursor(const json& body) {
-    const json* member = body.find("next_cursor");
-    const std::string* text = member != nullptr ? member->if_string() : nullptr;
-    return text != nullptr ? std::optional(*text) : std::nullopt;
-}
-
 template <class Cursor>
 expected<std::optional<Cursor>> cursor_of(const json& body) {
-    const auto text = next_cursor(body);
+    const auto text = next_cursor_of(body);
     std::optional<Cursor> cursor;
     if (text && !parse_cursor(*text, cursor.emplace())) {
         return std::unexpected(strange(": cursor"));
     }
     return cursor;
-}
-
-bool is_word(const json& body, std::string_view word) {
-    const std::string* text = body.if_string();
-    return text != nullptr && *text == word;
 }
 
 // ------------------------------------------------------------------------- one overload a result
@@ -104,7 +53,7 @@ expected<CreateResult> result_of(const CreateExecution&, const json& body) {
         FF_TRY(const auto id, field_of<ExecutionId>(duplicate, "execution_id"));
         return CreateResult{false, id, PublicState::waiting};
     }
-    FF_TRY(const auto made, tagged<StateResult>(body, "Created"));
+    FF_TRY(const auto made, tagged_of<StateResult>(body, "Created"));
     return CreateResult{true, made.execution_id, made.public_state};
 }
 
@@ -148,7 +97,7 @@ expected<ReclaimResult> result_of(const ReclaimExecution&, const json& body) {
     FF_TRY(out.execution_id, field_of<ExecutionId>(&body, "execution_id"));
     if (status == "claimed") {
         out.status = Status::claimed;
-        FF_TRY(out.task, tagged<ClaimedTask>(body, "task"));
+        FF_TRY(out.task, tagged_of<ClaimedTask>(body, "task"));
     } else if (status == "not_reclaimable") {
         out.status = Status::not_reclaimable;
         FF_TRY(out.detail, field_of<std::string>(&body, "detail"));
@@ -179,19 +128,19 @@ expected<FailResult> result_of(const Fail&, const json& body) {
 }
 
 expected<StateResult> result_of(const Complete&, const json& body) {
-    return tagged<StateResult>(body, "Completed");
+    return tagged_of<StateResult>(body, "Completed");
 }
 expected<StateResult> result_of(const CancelExecution&, const json& body) {
-    return tagged<StateResult>(body, "Cancelled");
+    return tagged_of<StateResult>(body, "Cancelled");
 }
 expected<StateResult> result_of(const Delay&, const json& body) {
-    return tagged<StateResult>(body, "Delayed");
+    return tagged_of<StateResult>(body, "Delayed");
 }
 expected<StateResult> result_of(const WaitChildren&, const json& body) {
-    return tagged<StateResult>(body, "Moved");
+    return tagged_of<StateResult>(body, "Moved");
 }
 expected<StateResult> result_of(const Release&, const json& body) {
-    return tagged<StateResult>(body, "Released");
+    return tagged_of<StateResult>(body, "Released");
 }
 expected<StateResult> result_of(const ChangePriority&, const json& body) {
     FF_TRY(const auto id, field_of<ExecutionId>(body.find("Changed"), "execution_id"));
@@ -229,7 +178,7 @@ expected<Done> result_of(const Op&, const json&) {
 template <class Op>
     requires std::is_same_v<typename Op::Result, CountResult>
 expected<CountResult> result_of(const Op&, const json& body) {
-    return tagged<CountResult>(body, "Ok");
+    return tagged_of<CountResult>(body, "Ok");
 }
 
 expected<RegisterWorkerResult> result_of(const RegisterWorker&, const json& body) {
@@ -291,22 +240,22 @@ expected<ExecutionPage> result_of(const ListExecutions&, const json& body) {
 
 expected<SearchPage> result_of(const SearchExecutions&, const json& body) {
     FF_TRY(auto items, items_of<ExecutionInfo>(body));
-    return SearchPage{std::move(items), next_cursor(body)};
+    return SearchPage{std::move(items), next_cursor_of(body)};
 }
 
 expected<LanePage> result_of(const ListLanes&, const json& body) {
     FF_TRY(auto lanes, items_of<LaneInfo>(body));
-    return LanePage{std::move(lanes), next_cursor(body)};
+    return LanePage{std::move(lanes), next_cursor_of(body)};
 }
 
 expected<WorkerPage> result_of(const ListWorkers&, const json& body) {
-    FF_TRY(auto workers, items_of<WorkerInfo>(body));
+    FF_TRY(auto workers, items_of<WorkerInfo>(body, "workers"));
     FF_TRY(auto cursor, cursor_of<WorkerCursor>(body));
     return WorkerPage{std::move(workers), std::move(cursor)};
 }
 
 expected<ExpiredLeasePage> result_of(const ListExpiredLeases&, const json& body) {
-    FF_TRY(auto leases, items_of<ExpiredLease>(body));
+    FF_TRY(auto leases, items_of<ExpiredLease>(body, "leases"));
     FF_TRY(auto cursor, cursor_of<ExpiredLeaseCursor>(body));
     return ExpiredLeasePage{std::move(leases), std::move(cursor)};
 }
@@ -319,7 +268,7 @@ expected<Capabilities> result_of(const ReadCapabilities&, const json& body) {
     if (std::sscanf(version.c_str(), "%u.%u.%u", &out.major, &out.minor, &out.patch) != 3) {
         return std::unexpected(strange(": store_version"));
     }
-    FF_TRY(out.partitions, tagged<PartitionCounts>(body, "partitions"));
+    FF_TRY(out.partitions, tagged_of<PartitionCounts>(body, "partitions"));
     const json* supports = body.find("supports");
     if (supports != nullptr && supports->if_object() != nullptr) {
         for (const auto& [name, flag] : *supports->if_object()) {
@@ -347,7 +296,10 @@ std::optional<typename Op::Result> result_of_status(const Op&, const Received& r
             return typename Op::Result{};
         }
     }
-    if constexpr (std::is_same_v<Op, DescribeExecution> || std::is_same_v<Op, GetExecutionResult>) {
+    if constexpr (std::is_same_v<Op, DescribeExecution> || std::is_same_v<Op, GetExecutionResult> ||
+                  std::is_same_v<Op, DescribeFlow> || std::is_same_v<Op, DescribeEdge> ||
+                  std::is_same_v<Op, GetFlowTag> || std::is_same_v<Op, FindWaitpoint> ||
+                  std::is_same_v<Op, ReadWaitpointToken>) {
         if (received.status == 404 && !received.body.empty()) {
             return typename Op::Result{};
         }
@@ -377,6 +329,12 @@ Response read_answer(const Request& request, const Received& received) {
                 return std::unexpected(strange(": " + body.error().detail));
             }
             FF_TRY(Out result, result_of(op, *body));
+            if constexpr (std::is_same_v<Op, ListPendingWaitpoints>) {
+                if (received.next_cursor &&
+                    !parse_text(*received.next_cursor, result.next_cursor.emplace()).empty()) {
+                    return std::unexpected(strange(": FF-Next-Cursor"));
+                }
+            }
             return Reply(std::in_place_type<Out>, std::move(result));
         },
         request);

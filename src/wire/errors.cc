@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include <ff/contracts.h>
 #include <ff/json.h>
 
 #include "wire/object.h"
@@ -31,6 +32,11 @@ constexpr std::array named_validation{
     ErrorCode::retention_limit_exceeded,
     ErrorCode::invalid_lease_for_suspend,
     ErrorCode::invalid_dependency,
+    ErrorCode::invalid_dependency_kind,
+    ErrorCode::invalid_cancellation_policy,
+    ErrorCode::edge_group_policy_already_fixed,
+    ErrorCode::edge_endpoint_mismatch,
+    ErrorCode::namespace_mismatch,
     ErrorCode::invalid_waitpoint_for_execution,
     ErrorCode::invalid_blocking_reason,
     ErrorCode::invalid_offset,
@@ -63,6 +69,12 @@ constexpr std::array benign_states{
     ErrorCode::lease_revoked,
 };
 
+/// Tokens can be neither made nor checked: coming again does not help.
+constexpr std::array unusable_keys{
+    ErrorCode::hmac_secret_not_initialized,
+    ErrorCode::invalid_secret,
+};
+
 template <std::size_t N>
 bool is_among(ErrorCode code, const std::array<ErrorCode, N>& codes) {
     return std::ranges::find(codes, code) != codes.end();
@@ -85,6 +97,9 @@ struct Words {
 Words validation_words(const Error& error) {
     if (error.code == ErrorCode::fence_required || error.code == ErrorCode::partial_fence_triple) {
         return {"invalid_input: " + std::string(to_string(error.code)), {}};
+    }
+    if (error.code == ErrorCode::missing_token || error.code == ErrorCode::token_expired) {
+        return {"validation_error: " + std::string(to_string(error.code)), {}};
     }
     if (is_among(error.code, named_validation)) {
         return {with_detail(std::string(to_string(error.code)), error.detail), {}};
@@ -117,6 +132,16 @@ Words contention_words(const Error& error) {
     }
 }
 
+/// Which other flow it is in stands in the text too (spec 03 section 3.4).
+Words conflict_words(const Error& error) {
+    const std::string_view name = to_string(error.code);
+    std::string text = std::string(name) + ": " + camel_name(name);
+    if (error.code == ErrorCode::execution_already_in_flow) {
+        text = with_detail(std::move(text), error.detail);
+    }
+    return {std::move(text), name};
+}
+
 std::string not_found_text(const Error& error) {
     if (!error.detail.empty()) {
         return error.detail;
@@ -131,11 +156,14 @@ Words words_of(const Error& error) {
         case ErrorKind::not_found: return {not_found_text(error), {}};
         case ErrorKind::validation: return validation_words(error);
         case ErrorKind::contention: return contention_words(error);
-        case ErrorKind::conflict: return {std::string(name) + ": " + camel_name(name), name};
+        case ErrorKind::conflict: return conflict_words(error);
         case ErrorKind::state: return state_words(error);
         case ErrorKind::resource_exhausted:
             return {error.detail.empty() ? std::string(name) : error.detail, "resource_exhausted"};
         case ErrorKind::unavailable:
+            if (is_among(error.code, unusable_keys)) {
+                return {with_detail(std::string(name), error.detail), name};
+            }
             return {with_detail(error.code == ErrorCode::shutting_down ? "backend op unavailable"
                                                                        : std::string(name),
                                 error.detail),
@@ -150,8 +178,8 @@ Words words_of(const Error& error) {
 }
 
 /// Has a caller any use for the advice? The table of the chapter says for which kinds.
-bool tells_retry(ErrorKind kind) {
-    return kind != ErrorKind::not_found && kind != ErrorKind::validation;
+bool tells_retry(const ErrorInfo& about) {
+    return about.http_status != 404 && about.kind != ErrorKind::validation;
 }
 
 }  // namespace
@@ -178,16 +206,19 @@ std::optional<ErrorCode> parse_error_code(std::string_view word) {
     return static_cast<ErrorCode>(it - error_names.begin());
 }
 
-Answer write_error(const Error& error) {
+Answer write_error(const Error& error, std::string_view operation) {
     const ErrorInfo& about = info(error.code);
-    const Words words = words_of(error);
+    Words words = words_of(error);
+    if (error.code == ErrorCode::shutting_down && !operation.empty()) {
+        words.error = with_detail("backend op unavailable", operation);
+    }
     std::string out;
     ObjectOut object(out);
     object.field("error", words.error);
     if (!words.kind.empty()) {
         object.field("kind", words.kind);
     }
-    if (tells_retry(about.kind)) {
+    if (tells_retry(about)) {
         object.field("retryable", about.retryable);
     }
     object.field("code", to_string(error.code));
@@ -214,7 +245,14 @@ Answer write_fault(const RequestFault& fault) {
     std::string out;
     ObjectOut object(out);
     object.field("error", fault.error);
-    object.field("code", std::string_view("invalid_input"));
+    object.field("code", to_string(fault.code));
+    if (!fault.member.empty()) {
+        object.key("detail");
+        ObjectOut detail(out);
+        detail.field("member", fault.member);
+        detail.field("message", fault.about);
+        detail.close();
+    }
     object.close();
     return {fault.status, std::move(out), "application/json", {}};
 }
@@ -229,15 +267,12 @@ Answer plain_error(int status, std::string_view text) {
 
 namespace {
 
-ErrorCode code_of_status(int status) {
+/// What a status means whoever sends it: somebody between us and the server may. That one knows
+/// nothing of executions and arguments, and its word must end nothing that can still go on.
+ErrorCode code_of_any_status(int status) {
     switch (status) {
+        case 401: return ErrorCode::unauthorized;
         case 413: return ErrorCode::payload_too_large;
-        case 400:
-        case 415:
-        case 422: return ErrorCode::invalid_input;
-        case 401:
-        case 403: return ErrorCode::unauthorized;
-        case 404: return ErrorCode::execution_not_found;
         case 429: return ErrorCode::too_many_waiters;
         case 503: return ErrorCode::overloaded;
         case 502:
@@ -246,15 +281,34 @@ ErrorCode code_of_status(int status) {
     }
 }
 
+/// What a status means when our server sends it.
+ErrorCode code_of_our_status(int status) {
+    switch (status) {
+        case 400:
+        case 415:
+        case 422: return ErrorCode::invalid_input;
+        case 403: return ErrorCode::unauthorized;
+        case 404: return ErrorCode::execution_not_found;
+        default: return code_of_any_status(status);
+    }
+}
+
+bool has_text(const json& document, std::string_view name) {
+    const json* value = document.find(name);
+    return value != nullptr && value->if_string() != nullptr;
+}
+
 }  // namespace
 
 Error read_error(int status, std::string_view body) {
-    Error error{code_of_status(status), {}, {}};
     const auto document = js::parse(body);
-    if (!document || document->if_object() == nullptr) {
-        error.detail = "HTTP status " + std::to_string(status);
-        return error;
+    if (!document || document->if_object() == nullptr ||
+        (!has_text(*document, "code") && !has_text(*document, "error"))) {
+        return {code_of_any_status(status),
+                "HTTP status " + std::to_string(status) + ", not in the words of a server of ours",
+                {}};
     }
+    Error error{code_of_our_status(status), {}, {}};
     if (const json* code = document->find("code");
         code != nullptr && code->if_string() != nullptr) {
         error.code = parse_error_code(*code->if_string()).value_or(error.code);

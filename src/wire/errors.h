@@ -11,8 +11,8 @@
 
 namespace ff::wire {
 
-/// What the engine refused.
-Answer write_error(const Error& error);
+/// What the engine refused. Of one that stops, `operation` says what is not to be had any more.
+Answer write_error(const Error& error, std::string_view operation = {});
 /// What was no operation to begin with.
 Answer write_fault(const RequestFault& fault);
 /// `{"error":text}` and nothing more.

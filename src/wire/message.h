@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,11 +15,12 @@ enum class Method : std::uint8_t { get, post, put, delete_ };
 
 std::string_view to_string(Method method);
 
-/// How large the body of a request may be (spec 07 section 1.5).
-enum class BodyClass : std::uint8_t { control, medium, large };
+/// How large the body of a request may be (spec 07 section 1.5; graphs: spec 03 section 3.17).
+enum class BodyClass : std::uint8_t { control, medium, large, graph };
 
 constexpr std::size_t body_bytes_max(BodyClass size) {
     switch (size) {
+        case BodyClass::graph: return 4'194'304;
         case BodyClass::large: return 1'048'576;
         case BodyClass::medium: return 262'144;
         case BodyClass::control: break;
@@ -41,6 +43,8 @@ struct Answer {
     std::string body;
     std::string_view content_type = "application/json";
     std::vector<Header> headers;
+    /// Called if it could not be handed over, so that what it gives away can be taken back.
+    std::function<void()> undelivered = nullptr;
 };
 
 }  // namespace ff::wire

@@ -15,6 +15,10 @@ template <class T>
 void write_object(std::string& out, const T& record);
 template <class T>
 Fault read_object(const json& value, T& record);
+template <class T>
+void write_objects(std::string& out, const std::vector<T>& records);
+template <class T>
+Fault read_objects(const json& value, std::vector<T>& records);
 
 /// Writes `{"name":value,…}`; the brace is closed by close().
 class ObjectOut {
@@ -38,6 +42,12 @@ class ObjectOut {
         key(name);
         write_bytes(out_, value);
     }
+    /// Left out when there are none.
+    void bytes_if(std::string_view name, const std::optional<std::string>& value) {
+        if (value) {
+            bytes(name, *value);
+        }
+    }
     /// A text that is JSON already; null when absent.
     void document(std::string_view name, const std::optional<std::string>& value) {
         key(name);
@@ -57,6 +67,11 @@ class ObjectOut {
         } else {
             out_ += "null";
         }
+    }
+    template <class T>
+    void objects(std::string_view name, const std::vector<T>& values) {
+        key(name);
+        write_objects(out_, values);
     }
     void key(std::string_view name) {
         if (!std::exchange(first_, false)) {
@@ -104,6 +119,12 @@ class ObjectIn {
             keep(name, read_bytes(*member, value));
         }
     }
+    void bytes_if(std::string_view name, std::optional<std::string>& value) {
+        const json* member = present(name);
+        if (member != nullptr && !member->is_null()) {
+            keep(name, read_bytes(*member, value.emplace()));
+        }
+    }
     void document(std::string_view name, std::optional<std::string>& value) {
         const json* member = present(name);
         if (member != nullptr && !member->is_null()) {
@@ -121,6 +142,12 @@ class ObjectIn {
         const json* member = present(name);
         if (member != nullptr && !member->is_null()) {
             keep(name, read_object(*member, value.emplace()));
+        }
+    }
+    template <class T>
+    void objects(std::string_view name, std::vector<T>& values) {
+        if (const json* member = wanted(name)) {
+            keep(name, read_objects(*member, values));
         }
     }
 

@@ -39,6 +39,15 @@ Fault parse_text(std::string_view text, ExecutionId& out) {
     return {};
 }
 
+Fault parse_text(std::string_view text, Uuid& out) {
+    const auto id = parse_any_uuid(text);
+    if (!id) {
+        return ": expected a UUID";
+    }
+    out = *id;
+    return {};
+}
+
 namespace {
 
 template <class N>
@@ -81,16 +90,22 @@ std::optional<RequestFault> RequestIn::fault() const {
         return RequestFault{400, "invalid query: " + query_fault_};
     }
     if (!body_fault_.empty()) {
-        return RequestFault{422, "invalid JSON: Unprocessable Entity: " + body_fault_};
+        return RequestFault{422, "invalid JSON: Unprocessable Entity: " + body_fault_,
+                            ErrorCode::invalid_input, bad_member_, body_fault_};
     }
     if (!id_fault_.empty()) {
-        return RequestFault{400, "invalid execution_id: " + id_fault_};
+        // The chapter gives this one no adjective.
+        const std::string_view how = bad_id_ == "waitpoint_id" ? "" : "invalid ";
+        return RequestFault{400, std::string(how) + bad_id_ + ": " + id_fault_};
     }
     if (!mismatch_.empty()) {
         return RequestFault{400, mismatch_};
     }
     if (corrupt_handle_) {
-        return RequestFault{400, *corrupt_handle_};
+        return RequestFault{400, *corrupt_handle_, ErrorCode::corruption};
+    }
+    if (refusal_) {
+        return refusal_;
     }
     return std::nullopt;
 }
@@ -101,15 +116,16 @@ const json* RequestIn::member_of(std::string_view name) const {
 
 const json* RequestIn::wanted(std::string_view name) {
     const json* member = member_of(name);
-    if (member == nullptr && body_fault_.empty()) {
-        body_fault_ = std::string(name) + ": missing";
+    if (member == nullptr) {
+        keep(name, ": missing");
     }
     return member;
 }
 
 void RequestIn::keep(std::string_view name, Fault fault) {
     if (!fault.empty() && body_fault_.empty()) {
-        body_fault_ = std::string(name) + std::move(fault);
+        bad_member_ = name;
+        body_fault_ = bad_member_ + std::move(fault);
     }
 }
 
@@ -123,9 +139,13 @@ void RequestIn::keep_query(std::string_view name, Fault fault) {
 }
 
 void RequestIn::id(ExecutionId& id) {
+    if (named_ == Named::in_body) {
+        required("execution_id", id);
+        return;
+    }
     const auto parsed = ExecutionId::parse(routed_.parameter("id"));
     if (!parsed) {
-        id_fault_ = parsed.error().detail;
+        keep_id("execution_id", parsed.error().detail);
     } else {
         id = *parsed;
     }
@@ -141,16 +161,29 @@ void RequestIn::id(ExecutionId& id) {
     keep("execution_id", std::move(fault));
 }
 
-void RequestIn::lease(LeaseRef& lease) {
-    const std::string_view index = routed_.parameter("idx");
-    if (index != "current") {
-        std::uint32_t number = 0;
-        if (const Fault fault = parse_text(index, number); !fault.empty()) {
-            path_fault_ = "attempt index" + fault;
+/// A number, or `current`: then there is none.
+void RequestIn::read_index(std::optional<std::uint32_t>& index) {
+    constexpr std::string_view current = "current";
+    if (named_ == Named::in_body) {
+        const json* member = wanted("attempt_index");
+        const std::string* word = member != nullptr ? member->if_string() : nullptr;
+        if (member != nullptr && (word == nullptr || *word != current)) {
+            keep("attempt_index", read(*member, index.emplace()));
         }
-        lease.attempt_index = number;
+        return;
     }
+    const std::string_view text = routed_.parameter("idx");
+    if (text == current) {
+        return;
+    }
+    if (const Fault fault = parse_text(text, index.emplace()); !fault.empty()) {
+        path_fault_ = "attempt index" + fault;
+    }
+}
+
+void RequestIn::lease(LeaseRef& lease) {
     id(lease.execution_id);
+    read_index(lease.attempt_index);
     if (const json* handle = member_of("handle"); handle != nullptr && !handle->is_null()) {
         read_handle(*handle, lease);
     } else if (const json* fence = member_of("fence"); fence != nullptr && !fence->is_null()) {
@@ -185,6 +218,7 @@ void RequestIn::read_fence(const json& fence, LeaseRef& lease) {
     part("attempt_id", lease.attempt_id);
     std::optional<std::string> backend_word;
     part("backend", backend_word);
+    part("suspended", lease.suspended);
     if (backend_word) {
         lease.backend = backend_of(*backend_word);
     }
@@ -201,12 +235,23 @@ void RequestIn::read_handle(const json& handle, LeaseRef& lease) {
         corrupt_handle_ = "validation_error: " + parsed.error().detail;
         return;
     }
-    if (parsed->execution_id != lease.execution_id ||
-        parsed->attempt_index != lease.attempt_index) {
+    const bool same_attempt =
+        !lease.attempt_index || *lease.attempt_index == parsed->attempt_index;  // or `current`
+    if (parsed->execution_id != lease.execution_id || !same_attempt) {
         mismatch_ = "the handle names another execution or attempt than the path";
         return;
     }
     lease = *parsed;
+}
+
+void RequestIn::query_flag(std::string_view name, bool& value) {
+    const std::string* text = routed_.query_value(name);
+    if (text == nullptr || text->empty()) {
+        return;
+    }
+    value = *text == "true" || *text == "1";
+    const bool known = value || *text == "false" || *text == "0";
+    keep_query(name, known ? "" : ": expected true or false");
 }
 
 void RequestIn::query_tags(Tags& tags) {
@@ -242,6 +287,7 @@ void RequestIn::lane(std::string_view name, std::string& value) {
     required(name, value);
     if (body_fault_.empty()) {
         if (const auto ok = check_lane(name, value); !ok) {
+            bad_member_ = name;
             body_fault_ = ok.error().detail;
         }
     }
@@ -251,6 +297,7 @@ void RequestIn::lanes(std::string_view name, std::vector<std::string>& values) {
     required(name, values);
     for (std::size_t i = 0; i < values.size() && body_fault_.empty(); ++i) {
         if (const auto ok = check_lane(name, values[i]); !ok) {
+            bad_member_ = name;
             body_fault_ = ok.error().detail;
         }
     }

@@ -46,9 +46,13 @@ void RequestOut::query_order(bool oldest_first) {
     }
 }
 
+void RequestOut::attempt(const ExecutionId& execution, const std::optional<std::uint32_t>& index) {
+    id(execution);
+    fill("idx", index ? std::to_string(*index) : "current");
+}
+
 void RequestOut::lease(const LeaseRef& lease) {
-    id(lease.execution_id);
-    fill("idx", lease.attempt_index ? std::to_string(*lease.attempt_index) : "current");
+    attempt(lease.execution_id, lease.attempt_index);
     if (!lease.lease_id && !lease.lease_epoch && !lease.attempt_id && !lease.backend) {
         return;
     }
@@ -60,7 +64,51 @@ void RequestOut::lease(const LeaseRef& lease) {
     if (lease.backend) {
         fence.field("backend", backend_word(*lease.backend));
     }
+    if (lease.suspended) {
+        fence.field("suspended", true);
+    }
     fence.close();
+}
+
+void RequestOut::nodes(std::string_view name, std::vector<FlowNode>& nodes) {
+    body_.key(name);
+    text_.push_back('[');
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        RequestOut item(no_route);
+        describe_node(item, nodes[i]);
+        text_ += (i > 0 ? "," : "") + item.take().body;
+    }
+    text_.push_back(']');
+}
+
+void RequestOut::edges(std::string_view name, std::vector<FlowEdge>& edges, Ends ends) {
+    body_.key(name);
+    text_.push_back('[');
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+        RequestOut item(no_route);
+        describe_edge(item, edges[i], ends);
+        text_ += (i > 0 ? "," : "") + item.take().body;
+    }
+    text_.push_back(']');
+}
+
+void RequestOut::waitpoints(std::string_view name, const std::vector<WaitpointBinding>& bindings) {
+    body_.key(name);
+    text_.push_back('[');
+    for (std::size_t i = 0; i < bindings.size(); ++i) {
+        const WaitpointBinding& binding = bindings[i];
+        text_ += i > 0 ? "," : "";
+        ObjectOut tagged(text_);
+        tagged.key(binding.use_pending ? "UsePending" : "Fresh");
+        ObjectOut inner(text_);
+        inner.field_if("waitpoint_id", binding.waitpoint_id);
+        if (!binding.waitpoint_key.empty()) {
+            inner.field("waitpoint_key", binding.waitpoint_key);
+        }
+        inner.close();
+        tagged.close();
+    }
+    text_.push_back(']');
 }
 
 Call RequestOut::take() {

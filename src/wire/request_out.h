@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "core/resume_condition.h"
 #include "wire/cursors.h"
+#include "wire/flow_values.h"
 #include "wire/message.h"
 #include "wire/object.h"
 #include "wire/requests.h"
@@ -22,9 +24,15 @@ class RequestOut {
     Call take();
 
     void id(const ExecutionId& id) { fill("id", id.to_string()); }
+    void flow_id(const FlowId& id) { fill("id", id.to_string()); }
+    template <class T>
+    void path_id(std::string_view name, const T& id) {
+        fill(name, id.to_string());
+    }
     void path(std::string_view name, const std::string& value) { fill(name, value); }
     void path_for_people(std::string_view name, const std::string& value) { fill(name, value); }
     void lease(const LeaseRef& lease);
+    void attempt(const ExecutionId& execution, const std::optional<std::uint32_t>& index);
 
     template <class T>
     void query(std::string_view name, const T& value) {
@@ -42,6 +50,12 @@ class RequestOut {
             query(name, value);
         }
     }
+    void query_flag(std::string_view name, bool value) {
+        if (value) {
+            add_query(name, "true");
+        }
+    }
+    void query_constant(std::string_view name, std::string_view value) { add_query(name, value); }
     void query_tags(const Tags& tags);
     void query_order(bool oldest_first);
     template <class Cursor>
@@ -52,6 +66,11 @@ class RequestOut {
     }
     void query_limit(std::uint32_t limit, std::uint32_t /*fallback*/, std::uint32_t /*most*/ = 0) {
         query("limit", limit);
+    }
+    void query_sequence(std::string_view name, std::uint64_t after) {
+        if (after > 0) {
+            query(name, after);
+        }
     }
 
     template <class T>
@@ -66,9 +85,29 @@ class RequestOut {
     void defaulted(std::string_view name, const T& value) {
         body_.field(name, value);
     }
+    template <class T>
+    void or_null(std::string_view name, const T& value) {
+        body_.field(name, value);
+    }
+    /// Only when there is something in it.
+    template <class T>
+    void sparse(std::string_view name, const T& value) {
+        if (value != T{}) {
+            body_.field(name, value);
+        }
+    }
     template <class T, class Low, class High>
     void ranged(std::string_view name, const T& value, Low /*low*/, High /*high*/) {
         body_.field(name, value);
+    }
+    template <class T, class Low, class High>
+    void required_ranged(std::string_view name, const T& value, Low /*low*/, High /*high*/) {
+        body_.field(name, value);
+    }
+    template <class T, class Low, class High>
+    void optional_ranged(std::string_view name, const std::optional<T>& value, Low /*low*/,
+                         High /*high*/) {
+        body_.field_if(name, value);
     }
     void lane(std::string_view name, const std::string& value) { body_.field(name, value); }
     void lanes(std::string_view name, const std::vector<std::string>& values) {
@@ -102,6 +141,40 @@ class RequestOut {
         }
     }
     void constant(std::string_view name, std::string_view value) { body_.field(name, value); }
+    void sparse_bytes(std::string_view name, const std::string& value) {
+        if (!value.empty()) {
+            body_.bytes(name, value);
+        }
+    }
+    template <WordEnum E>
+    void word(std::string_view name, E value, ErrorCode /*unknown*/) {
+        sparse(name, value);
+    }
+    void cancellation_policy(std::string_view name, CancellationPolicy value) {
+        body_.field(name, value);
+    }
+    void grace(std::string_view name, DurationMs value) { body_.field(name, value); }
+    void unused_grace(std::string_view /*name*/, DurationMs /*value*/) {}
+    void reference_text(std::string_view name, const std::string& value) { sparse(name, value); }
+    void required_policy(std::string_view name, const GroupPolicy& policy) {
+        body_.field(name, policy);
+    }
+    void sparse_policy(std::string_view name, const GroupPolicy& policy) { sparse(name, policy); }
+    void nodes(std::string_view name, std::vector<FlowNode>& nodes);
+    void edges(std::string_view name, std::vector<FlowEdge>& edges, Ends ends);
+
+    template <WordEnum E>
+    void either_word(std::string_view name, E value) {
+        body_.field(name, core::camel_case(to_string(value)));
+    }
+    void payload(const std::optional<std::string>& value) { optional_bytes("payload", value); }
+    void waitpoints(std::string_view name, const std::vector<WaitpointBinding>& bindings);
+    void condition(std::string_view name, const ResumeCondition& condition) {
+        body_.field(name, condition);
+    }
+    void resume_policy(std::string_view name, const ResumePolicy& policy) {
+        body_.field(name, policy);
+    }
 
   private:
     static std::string_view backend_word(BackendTag backend) {
@@ -114,6 +187,10 @@ class RequestOut {
     }
     static std::string text_of(const std::string& value) { return value; }
     static std::string text_of(const ExecutionId& id) { return id.to_string(); }
+    template <class Tag>
+    static std::string text_of(const UuidId<Tag>& id) {
+        return id.to_string();
+    }
     template <Integer T>
     static std::string text_of(T value) {
         return std::to_string(value);

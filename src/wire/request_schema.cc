@@ -60,11 +60,57 @@ void RequestSchema::member(std::string_view name, json schema, bool required) {
     }
 }
 
-void RequestSchema::lease(const LeaseRef& lease) {
-    id(lease.execution_id);
+void RequestSchema::attempt(const ExecutionId& execution,
+                            const std::optional<std::uint32_t>& /*index*/) {
+    id(execution);
     parameter("path", "idx", text("The index of the attempt, or `current`"), true);
+}
+
+void RequestSchema::lease(const LeaseRef& lease) {
+    attempt(lease.execution_id, lease.attempt_index);
     member("fence", reference("Fence"), false);
     member("handle", text("Instead of `fence`: the handle of the claim"), false);
+}
+
+json RequestSchema::group_policy() {
+    return json{
+        {"type", "object"},
+        {"required", js::Array{"kind"}},
+        {"properties", json{{"kind", schema_of(GroupPolicyKind{})},
+                            {"k", integer(1, 2'147'483'647)},
+                            {"on_satisfied", schema_of(OnSatisfied{})},
+                            {"force_cancel_shared", schema_of(false)}}},
+    };
+}
+
+void RequestSchema::cancellation_policy(std::string_view name, CancellationPolicy /*value*/) {
+    member(name, words("cancel_all, cancel_pending, flow_only, cancel_flow_only"), true);
+}
+
+void RequestSchema::reference_text(std::string_view name, const std::string& /*value*/) {
+    json named{{"type", "object"},
+               {"required", js::Array{"as"}},
+               {"properties", json{{"as", text("The name of the input")},
+                                   {"path", text("What of the result, such as `$.text`")}}}};
+    member(name,
+           json{{"oneOf", js::Array{text("The result replaces the downstream's payload"),
+                                    std::move(named)}}},
+           false);
+}
+
+void RequestSchema::nodes(std::string_view name, const std::vector<FlowNode>& /*nodes*/) {
+    RequestSchema item(no_route);
+    FlowNode node;
+    describe_node(item, node);
+    member(name, json{{"type", "array"}, {"items", item.take_body()}}, true);
+}
+
+void RequestSchema::edges(std::string_view name, const std::vector<FlowEdge>& /*edges*/,
+                          Ends ends) {
+    RequestSchema item(no_route);
+    FlowEdge edge;
+    describe_edge(item, edge, ends);
+    member(name, json{{"type", "array"}, {"items", item.take_body()}}, false);
 }
 
 void RequestSchema::query_tags(const Tags& /*tags*/) {
@@ -106,20 +152,26 @@ void RequestSchema::source(Source /*source*/) {
     member("source", words("lease_holder, operator_override"), false);
 }
 
+json RequestSchema::take_body() {
+    json schema{{"type", "object"}, {"properties", std::move(members_)}};
+    if (!required_.empty()) {
+        schema.set("required", std::move(required_));
+    }
+    return schema;
+}
+
 json RequestSchema::take() {
     json operation{{"parameters", std::move(parameters_)}};
     if (at_.method == Method::post || at_.method == Method::put) {
-        json schema{{"type", "object"}, {"properties", std::move(members_)}};
         const bool needed = !required_.empty();
-        if (needed) {
-            schema.set("required", std::move(required_));
-        }
-        operation.set(
-            "requestBody",
-            json{{"required", needed},
-                 {"content", json{{"application/json", json{{"schema", std::move(schema)}}}}}});
+        operation.set("requestBody", json_body(take_body(), needed));
     }
     return operation;
+}
+
+json json_body(json schema, bool required) {
+    return json{{"required", required},
+                {"content", json{{"application/json", json{{"schema", std::move(schema)}}}}}};
 }
 
 }  // namespace ff::wire

@@ -10,34 +10,22 @@
 
 #include <ff/contracts.h>
 
-#include "wire/message.h"
+#include "wire/binding.h"
+#include "wire/flow_requests.h"
+#include "wire/suspension_requests.h"
 
 namespace ff::wire {
-
-/// Where an operation is asked for.
-struct Binding {
-    Method method;
-    std::string_view path;  ///< `{name}` are parameters
-    BodyClass body = BodyClass::control;
-    std::string_view summary;
-};
 
 /// Limits that only HTTP has (spec 07, and the rulings of the specification).
 inline constexpr DurationMs lease_ttl_ms_min = 1'000;
 inline constexpr DurationMs lease_ttl_ms_max = 3'600'000;
 inline constexpr DurationMs block_ms_max = 30'000;
+inline constexpr DurationMs liveness_ttl_ms_min = 1'000;
+inline constexpr DurationMs liveness_ttl_ms_max = 3'600'000;
 inline constexpr std::uint32_t poll_tasks_max = 64;
 inline constexpr std::size_t progress_message_bytes_max = 4'096;
 inline constexpr std::size_t batch_creates_max = 1'000;
 inline constexpr std::size_t batch_outcomes_max = 256;
-
-/// `binding<Op>` names the route of an operation.
-template <class Op>
-inline constexpr Binding binding{};
-
-#define FF_BIND(Op, method, path, body, summary)                                                   \
-    template <>                                                                                    \
-    inline constexpr Binding binding<Op>{Method::method, path, BodyClass::body, summary};
 
 FF_BIND(CreateExecution, post, "/v1/executions", large, "Create an execution")
 FF_BIND(ListExecutions, get, "/v1/executions", control, "List the ids of a partition")
@@ -96,8 +84,6 @@ FF_BIND(ReadLeaseHistory, get, "/v1/executions/{id}/lease-history", control,
 FF_BIND(ReadCapabilities, get, "/v1/capabilities", control, "What this server is and can do")
 FF_BIND(ListScanners, get, "/v1/admin/scanners", control, "Background jobs and what they did")
 FF_BIND(ReadStoreReport, get, "/v1/admin/store", control, "The store: size, schema, durability")
-
-#undef FF_BIND
 
 // ------------------------------------------------------------------------------- the descriptions
 
@@ -283,7 +269,7 @@ void describe_request(V& v, Renew& op) {
 template <class V>
 void describe_request(V& v, Progress& op) {
     v.lease(op.lease);
-    v.optional("percent", op.percent);
+    v.optional_ranged("percent", op.percent, 0, 100);
     v.optional_text("message", op.message, progress_message_bytes_max);
 }
 
@@ -359,7 +345,8 @@ void describe_request(V& v, RegisterWorker& op) {
     v.required("namespace", op.ns);
     v.lanes("lanes", op.lanes);
     v.defaulted("capabilities", op.capabilities);
-    v.required("liveness_ttl_ms", op.liveness_ttl_ms);
+    v.required_ranged("liveness_ttl_ms", op.liveness_ttl_ms, liveness_ttl_ms_min,
+                      liveness_ttl_ms_max);
 }
 
 template <class V>

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <ff/contracts.h>
@@ -35,6 +36,11 @@ void write(std::string& out, const Uuid& id);
 void write(std::string& out, const ExecutionId& id);
 void write(std::string& out, const Tags& tags);
 void write(std::string& out, const json& value);
+/// `{"kind":"all_of"}`, `{"kind":"quorum","k":2,"on_satisfied":"let_run"}`, ….
+void write(std::string& out, const GroupPolicy& policy);
+/// In the form of spec 04 section 5.1.
+void write(std::string& out, const ResumeCondition& condition);
+void write(std::string& out, const ResumePolicy& policy);
 /// `{"base64":"…"}`.
 void write_bytes(std::string& out, std::string_view bytes);
 
@@ -74,6 +80,21 @@ void write(std::string& out, const std::vector<T>& values) {
     out.push_back(']');
 }
 
+template <class T>
+void write(std::string& out, const std::map<std::string, T>& values) {
+    out.push_back('{');
+    bool first = true;
+    for (const auto& [key, value] : values) {
+        if (!std::exchange(first, false)) {
+            out.push_back(',');
+        }
+        write(out, key);
+        out.push_back(':');
+        write(out, value);
+    }
+    out.push_back('}');
+}
+
 // ------------------------------------------------------------------------------------- reading
 
 /// What was wrong with a value, and in which member below it; empty: nothing.
@@ -84,6 +105,10 @@ Fault read(const json& value, bool& out);
 Fault read(const json& value, Uuid& out);
 Fault read(const json& value, ExecutionId& out);
 Fault read(const json& value, Tags& out);
+/// Of answers; requests read it with read_policy() of flow_values.h.
+Fault read(const json& value, GroupPolicy& out);
+Fault read(const json& value, ResumeCondition& out);
+Fault read(const json& value, ResumePolicy& out);
 Fault read_bytes(const json& value, std::string& out);
 Fault read_signed(const json& value, std::int64_t low, std::int64_t high, std::int64_t& out);
 Fault read_unsigned(const json& value, std::uint64_t high, std::uint64_t& out);
@@ -147,6 +172,21 @@ Fault read(const json& value, std::vector<T>& out) {
         }
     }
     out = std::move(read_items);
+    return {};
+}
+template <class T>
+Fault read(const json& value, std::map<std::string, T>& out) {
+    const js::Object* members = value.if_object();
+    if (members == nullptr) {
+        return ": expected an object";
+    }
+    std::map<std::string, T> read_members;
+    for (const auto& [key, member] : *members) {
+        if (Fault fault = read(member, read_members[key]); !fault.empty()) {
+            return "." + key + fault;
+        }
+    }
+    out = std::move(read_members);
     return {};
 }
 

@@ -116,6 +116,11 @@ void dispatch(HeldTask& held) {
     } else {
         complete(held, std::move(*verdict));
     }
+    if (!held.finished()) {
+        // Refused for good: a lease that was renewed for ever would keep the work from everybody.
+        held.let_go();
+        held.log(Severity::warn, "was not finished; its lease is left to expire");
+    }
 }
 
 }  // namespace ff::worker

@@ -1,6 +1,7 @@
 #include "worker/held_task.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "worker/faults.h"
@@ -38,6 +39,20 @@ TaskInfo info_of(ClaimedTask& claimed, const WorkerOptions& options) {
     info.worker_id = options.worker_id;
     info.worker_instance_id = options.worker_instance_id;
     return info;
+}
+
+/// The id of a spawned child, the same for every attempt of its parent. Two hashes of 64 bits are
+/// plenty for names within one execution; the version says that the rest is our own affair.
+ExecutionId child_id(const ExecutionId& parent, const std::string& name) {
+    const std::string seed = parent.raw() + name;
+    ExecutionId id{parent.partition, {}};
+    const std::array halves{fnv1a64("child\n" + seed), fnv1a64(seed + "\nchild")};
+    for (std::size_t i = 0; i < id.uuid.bytes.size(); ++i) {
+        id.uuid.bytes[i] = static_cast<std::uint8_t>(halves[i / 8] >> (8 * (i % 8)));
+    }
+    id.uuid.bytes[6] = static_cast<std::uint8_t>((id.uuid.bytes[6] & 0x0FU) | 0x80U);  // version 8
+    id.uuid.bytes[8] = static_cast<std::uint8_t>((id.uuid.bytes[8] & 0x3FU) | 0x80U);
+    return id;
 }
 
 }  // namespace
@@ -127,11 +142,12 @@ TimestampMs HeldTask::look_at_time(TimestampMs now) {
             look(lease_deadline_, CancelCause::lost_lease);
         }
     }
-    if (ran_out) {
-        lose({ErrorCode::lease_expired, "its time ran out before it was renewed", {}});
-    }
+    // The better known reason first: a deadline ends the lease too.
     if (cause != CancelCause::none && cause != CancelCause::lost_lease) {
         request_stop(cause);
+    }
+    if (ran_out) {
+        lose({ErrorCode::lease_expired, "its time ran out before it was renewed", {}});
     }
     return next;
 }
@@ -153,7 +169,9 @@ void HeldTask::lose(const Error& error) {
         count_lost();
         cause = cause_of(error, now);
     }
-    log(Severity::warn, "the lease is lost: " + error.message());
+    log(Severity::warn, cause == CancelCause::cancelled
+                            ? "the execution was cancelled, by an operator or with its flow"
+                            : "the lease is lost: " + error.message());
     if (cause != CancelCause::lost_lease || setup_->options.on_lost_lease == OnLostLease::cancel) {
         request_stop(cause);
     }
@@ -233,6 +251,28 @@ expected<void> HeldTask::progress(Progress op) {
     return {};
 }
 
+// ---------------------------------------------------------------------------------------- flow
+
+expected<Inputs> HeldTask::inputs() const {
+    FF_TRY(InputsResult found, setup_->engine->run(ReadInputs{info_.execution_id}));
+    return Inputs(std::move(found.inputs));
+}
+
+expected<SpawnResult> HeldTask::spawn(SpawnChildren op) {
+    FF_TRY_VOID(check_unfinished());
+    op.lease = handle_;
+    for (FlowNode& node : op.nodes) {
+        CreateExecution& child = node.execution;
+        if (child.ns.empty()) {
+            child.ns = info_.ns;
+        }
+        if (!child.execution_id) {
+            child.execution_id = child_id(info_.execution_id, node.name);
+        }
+    }
+    return setup_->engine->run(std::move(op));
+}
+
 // ----------------------------------------------------------------------------------- finishing
 
 expected<void> HeldTask::begin_finishing() {
@@ -255,6 +295,22 @@ void HeldTask::end_finishing(const Error* error) {
     lease_over_ = lease_over_ || finished_;
 }
 
+void HeldTask::end_finishing_undone() {
+    bool lost = false;
+    {
+        const std::lock_guard lock(wait_.mutex());
+        finishing_ = false;
+        lost = lease_over_;
+        if (lost) {
+            count_lost();
+        }
+    }
+    // It was lost while the answer was on its way, when nobody said so.
+    if (lost && setup_->options.on_lost_lease == OnLostLease::cancel) {
+        request_stop(CancelCause::lost_lease);
+    }
+}
+
 void HeldTask::count_lost() {
     if (!std::exchange(counted_lost_, true)) {
         setup_->counters->lost += 1;
@@ -272,6 +328,28 @@ bool HeldTask::try_again(const Error& error, DurationMs pause) {
     return true;
 }
 
+namespace {
+
+/// Is the task over with this answer? Suspending may find that there is nothing to wait for.
+template <class R>
+bool ends_task(const R&) {
+    return true;
+}
+bool ends_task(const SuspendResult& result) { return result.suspended; }
+
+std::vector<WaitpointBinding> new_waitpoints(const ResumeCondition& condition) {
+    std::vector<WaitpointBinding> bindings;
+    for (std::string& key : condition.waitpoint_keys()) {
+        bindings.push_back(WaitpointBinding::fresh(std::move(key)));
+    }
+    if (bindings.empty()) {
+        bindings.push_back(WaitpointBinding::fresh());
+    }
+    return bindings;
+}
+
+}  // namespace
+
 template <class Op>
 expected<typename Op::Result> HeldTask::finish(Op op) {
     FF_TRY_VOID(begin_finishing());
@@ -280,7 +358,7 @@ expected<typename Op::Result> HeldTask::finish(Op op) {
     for (;;) {
         auto answer = setup_->engine->run(op);
         if (answer) {
-            end_finishing(nullptr);
+            ends_task(*answer) ? end_finishing(nullptr) : end_finishing_undone();
             return answer;
         }
         if (!try_again(answer.error(), pauses.next())) {
@@ -326,6 +404,60 @@ expected<Result> HeldTask::wait_children() {
     FF_TRY_VOID(finish(WaitChildren{handle_, Source::lease_holder}));
     setup_->counters->other_ends += 1;
     return Result(Result::Kind::waiting_children);
+}
+
+expected<WaitpointTicket> HeldTask::create_waitpoint(const std::string& key, DurationMs ttl_ms) {
+    FF_TRY_VOID(check_unfinished());
+    return setup_->engine->run(CreateWaitpoint{handle_, key, ttl_ms});
+}
+
+expected<SuspendOutcome> HeldTask::suspend(ResumeCondition condition, SuspendOptions options) {
+    Suspend op;
+    op.lease = handle_;
+    op.waitpoints = options.waitpoints.empty() ? new_waitpoints(condition)
+                                               : std::move(options.waitpoints);
+    op.resume_condition = std::move(condition);
+    if (options.resume_delay) {
+        op.resume_policy.resume_delay_ms = options.resume_delay->count();
+    }
+    op.reason_code = options.reason;
+    if (options.timeout) {
+        op.timeout_at = store_now() + options.timeout->count();
+    }
+    op.timeout_behavior = options.on_timeout;
+    op.continuation_metadata_pointer = std::move(options.continuation);
+    {
+        // An answer that is lost on the way is asked for again, with the same key.
+        const std::lock_guard lock(wait_.mutex());
+        op.idempotency_key =
+            "task:" + handle_.lease_id.to_string() + ":" + std::to_string(++suspends_);
+    }
+    FF_TRY(SuspendResult answer, finish(std::move(op)));
+    SuspendOutcome outcome;
+    outcome.details = std::move(answer.details);
+    if (answer.suspended) {
+        setup_->counters->other_ends += 1;
+        outcome.result = Result(Result::Kind::suspended);
+        outcome.result->suspension_ = outcome.details;
+    }
+    return outcome;
+}
+
+expected<std::vector<SignalInfo>> HeldTask::resume_signals() const {
+    return setup_->engine->run(ObserveSignals{info_.execution_id, info_.attempt_index});
+}
+
+expected<Result> HeldTask::release() {
+    FF_TRY_VOID(finish(Release{handle_}));
+    setup_->counters->released += 1;
+    return Result(Result::Kind::released);
+}
+
+void HeldTask::let_go() {
+    const std::lock_guard lock(wait_.mutex());
+    finished_ = true;
+    lease_over_ = true;
+    count_lost();
 }
 
 void HeldTask::give_up() {

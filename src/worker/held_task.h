@@ -60,6 +60,19 @@ class HeldTask {
     expected<void> renew_now();
     expected<void> progress(Progress op);
 
+    // -------------------------------------------------------------------------------- flow
+
+    expected<Inputs> inputs() const;
+    /// Lease, namespaces and ids that are missing are filled in.
+    expected<SpawnResult> spawn(SpawnChildren op);
+
+    // ---------------------------------------------------------------------------- suspending
+
+    expected<WaitpointTicket> create_waitpoint(const std::string& key, DurationMs ttl_ms);
+    /// Finishes the task, unless signals that came early suffice.
+    expected<SuspendOutcome> suspend(ResumeCondition condition, SuspendOptions options);
+    expected<std::vector<SignalInfo>> resume_signals() const;
+
     // --------------------------------------------------------------------------- finishing
 
     expected<Result> complete(std::optional<std::string> bytes,
@@ -68,6 +81,9 @@ class HeldTask {
     expected<Result> cancel(const std::string& reason);
     expected<Result> delay_until(TimestampMs at);
     expected<Result> wait_children();
+    expected<Result> release();
+    /// It was not finished and will not be: its lease is left to expire.
+    void let_go();
     /// Nobody waits any more: a finishing call that cannot reach the engine stops trying.
     void give_up();
 
@@ -80,6 +96,7 @@ class HeldTask {
     expected<void> check_unfinished() const;
     expected<void> begin_finishing();
     void end_finishing(const Error* error);
+    void end_finishing_undone();
     /// Is there a point in another try? Waits before it.
     bool try_again(const Error& error, DurationMs pause);
     void lose(const Error& error);
@@ -108,6 +125,7 @@ class HeldTask {
     bool finishing_ = false;
     bool finished_ = false;
     bool given_up_ = false;
+    int suspends_ = 0;  ///< tried so far
 };
 
 }  // namespace ff::worker

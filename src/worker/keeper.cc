@@ -24,13 +24,18 @@ void Keeper::start() {
     thread_ = std::thread([this] { run(); });
 }
 
-void Keeper::hold(std::shared_ptr<HeldTask> task) {
+void Keeper::hold(std::shared_ptr<HeldTask> task, TimestampMs claimed_at) {
     {
         const std::lock_guard lock(wait_.mutex());
-        leases_.push_back({std::move(task), wait_.now() + setup_->renewal_interval(), 0});
+        leases_.push_back({std::move(task), claimed_at + setup_->renewal_interval(), 0});
         changed_ = true;
     }
     wait_.notify();
+}
+
+void Keeper::drop(const std::shared_ptr<HeldTask>& task) {
+    const std::lock_guard lock(wait_.mutex());
+    std::erase_if(leases_, [&task](const Lease& lease) { return lease.task == task; });
 }
 
 void Keeper::stop() {
@@ -78,7 +83,8 @@ void Keeper::drop_finished() {
 }
 
 /// What is due now. Calls are rarer when what is nearly due goes along: leases within a fifth of
-/// their interval, and all of them with a heartbeat.
+/// their interval, and all of them with a heartbeat that was due itself. Renewals never go without
+/// a heartbeat, which carries them.
 Keeper::Round Keeper::plan(TimestampMs now) {
     Round round;
     const DurationMs interval = setup_->renewal_interval();
@@ -101,6 +107,11 @@ Keeper::Round Keeper::plan(TimestampMs now) {
         lease.renew_at = now + interval;
         lease.unanswered += 1;
         round.renewals.push_back(lease.task);
+    }
+    if (!round.renewals.empty() && !round.heartbeat) {
+        // To a server they all go along in its one request.
+        round.heartbeat = true;
+        heartbeat_at_ = now + setup_->options.liveness_ttl.count() / 3;
     }
     if (register_at_ && *register_at_ <= now) {
         register_at_.reset();

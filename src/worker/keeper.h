@@ -1,7 +1,7 @@
 // Keeper: renews the leases in hand and keeps the worker in the registry, on one thread.
 //
-// Each lease is renewed every third of its time, first one interval after its claim; a heartbeat
-// renews all of them in the same call. The thread sends and does not wait for answers: a call that
+// Each lease is renewed every third of its time, first one interval after its claim, together with
+// a heartbeat in the same call. The thread sends and does not wait for answers: a call that
 // hangs does not keep the next one from being made. It also notices when time alone is a reason for
 // a handler to stop. Owned by the Runtime through a shared pointer, as answers may come late.
 #pragma once
@@ -30,8 +30,10 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
 
     /// The worker has been registered just now.
     void start();
-    /// Renews the lease of a task until it is finished.
-    void hold(std::shared_ptr<HeldTask> task);
+    /// Renews the lease of a task until it is finished or dropped.
+    void hold(std::shared_ptr<HeldTask> task, TimestampMs claimed_at);
+    /// For a task that never began.
+    void drop(const std::shared_ptr<HeldTask>& task);
     /// Ends the thread. Answers that come later are not looked at.
     void stop();
 

@@ -9,8 +9,8 @@ namespace ff::worker {
 
 namespace {
 
-/// How long handlers have to react when they are asked to stop in a shutdown.
-constexpr DurationMs drain_grace_ms = 5'000;
+/// How long an engine that cannot be reached may hold up the end of the worker, at each step.
+constexpr DurationMs parting_ms = 10'000;
 
 std::shared_ptr<Setup> make_setup(std::shared_ptr<Engine> engine, WorkerOptions options) {
     complete_options(options);
@@ -146,10 +146,12 @@ expected<void> Runtime::sign_on() {
 void Runtime::begin(ClaimedTask claimed, TimestampMs received_at) {
     setup_->counters->claimed += 1;
     auto held = std::make_shared<HeldTask>(setup_, std::move(claimed), received_at);
+    // Kept from the moment it was claimed, so that no handler runs on a lease nobody renews.
+    keeper_->hold(held, received_at);
     if (pool_.run(held)) {
-        keeper_->hold(std::move(held));
         return;
     }
+    keeper_->drop(held);
     give_back({held});
     shift_.free_slot();
 }
@@ -261,11 +263,11 @@ void Runtime::release_rest() {
 }
 
 void Runtime::give_back(const std::vector<std::shared_ptr<HeldTask>>& tasks) {
-    std::vector<Release> ops;
+    std::vector<Request> ops;
     for (const auto& task : tasks) {
-        ops.push_back({task->handle()});
+        ops.emplace_back(Release{task->handle()});
     }
-    const auto answers = setup_->engine->run_all(std::move(ops));
+    const std::vector<Response> answers = ask_in_parting(std::move(ops));
     for (std::size_t i = 0; i < answers.size(); ++i) {
         if (answers[i]) {
             setup_->counters->released += 1;
@@ -277,12 +279,40 @@ void Runtime::give_back(const std::vector<std::shared_ptr<HeldTask>>& tasks) {
     }
 }
 
+std::vector<Response> Runtime::ask_in_parting(std::vector<Request> requests) const {
+    struct Box {
+        explicit Box(std::shared_ptr<Clock> clock) : wait(std::move(clock)) {}
+        ClockWait wait;
+        std::vector<Response> answers;  // guarded by wait.mutex()
+        bool came = false;              // guarded by wait.mutex()
+    };
+    const std::size_t count = requests.size();
+    const auto box = std::make_shared<Box>(setup_->options.clock);  // the answer may come later
+    setup_->engine->call_many(std::move(requests), [box](std::vector<Response> answers) {
+        {
+            const std::lock_guard lock(box->wait.mutex());
+            box->answers = std::move(answers);
+            box->came = true;
+        }
+        box->wait.notify();
+    });
+    std::unique_lock lock(box->wait.mutex());
+    const TimestampMs due = box->wait.now() + parting_ms;
+    if (box->wait.until(lock, due, [&box] { return box->came; })) {
+        return std::move(box->answers);
+    }
+    return std::vector<Response>(
+        count, ff::fail(ErrorCode::timeout, "no answer came while the worker stopped"));
+}
+
 void Runtime::sign_off() {
     MarkWorkerDead op;
     op.ns = setup_->options.ns;
     op.worker_instance_id = setup_->options.worker_instance_id;
     op.reason = "shutdown";
-    if (const auto marked = setup_->engine->run(std::move(op)); !marked) {
+    std::vector<Request> one;
+    one.emplace_back(std::move(op));
+    if (const auto marked = std::move(ask_in_parting(std::move(one))[0]); !marked) {
         setup_->log(Severity::warn, "signing off: " + marked.error().message());
         return;
     }

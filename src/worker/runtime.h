@@ -19,6 +19,10 @@
 
 namespace ff::worker {
 
+/// How long handlers have to react when they are asked to stop in a shutdown. Then their work is
+/// given to somebody else, whether they have stopped or not.
+inline constexpr DurationMs drain_grace_ms = 5'000;
+
 class Runtime {
   public:
     Runtime(std::shared_ptr<Engine> engine, WorkerOptions options);
@@ -52,6 +56,8 @@ class Runtime {
     /// A slot has been taken for it.
     void begin(ClaimedTask claimed, TimestampMs received_at);
     void give_back(const std::vector<std::shared_ptr<HeldTask>>& tasks);
+    /// For what is said in parting: asked once, and the answer waited for only so long.
+    [[nodiscard]] std::vector<Response> ask_in_parting(std::vector<Request> requests) const;
     expected<ClaimedTask> use(const Grant& grant);
     void drain();
     void release_rest();

@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -19,6 +21,8 @@ namespace {
 
 constexpr std::array watched{SIGINT, SIGTERM};
 constexpr unsigned char end_of_watch = 0;
+/// One wish to stop may come twice: a supervisor signals the group, and its child once more.
+constexpr std::int64_t same_signal_ms = 1'000;
 
 /// A pipe from the signal handler to a thread. Made once and never closed: a handler may run at any
 /// time, and a number that was closed could be somebody else's file by then.
@@ -49,13 +53,31 @@ const Post& post() {
     return instance;
 }
 
+/// When the first signal of a kind came, in milliseconds; 0: none has.
+std::atomic<std::int64_t> first_int{0};
+std::atomic<std::int64_t> first_term{0};
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+std::int64_t now_ms() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::int64_t>(now.tv_sec) * 1'000 + now.tv_nsec / 1'000'000 + 1;
+}
+
 void on_signal(int number) {
     const int error = errno;
-    post().put(static_cast<unsigned char>(number));
-    // The second one of a person who has lost patience ends the process.
-    struct sigaction usual{};
-    usual.sa_handler = SIG_DFL;
-    sigaction(number, &usual, nullptr);
+    auto& first = number == SIGINT ? first_int : first_term;
+    const std::int64_t now = now_ms();
+    std::int64_t before = 0;
+    if (first.compare_exchange_strong(before, now)) {
+        post().put(static_cast<unsigned char>(number));
+    } else if (now - before >= same_signal_ms) {
+        // The second one of a person who has lost patience ends the process, once we return.
+        struct sigaction usual{};
+        usual.sa_handler = SIG_DFL;
+        sigaction(number, &usual, nullptr);
+        raise(number);
+    }
     errno = error;
 }
 
@@ -89,6 +111,8 @@ class Desk {
   private:
     void open() {
         post();  // before the first signal
+        first_int = 0;
+        first_term = 0;
         thread_ = std::thread([this] {
             while (post().take() != end_of_watch) {
                 const std::lock_guard lock(mutex_);

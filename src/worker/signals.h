@@ -1,7 +1,8 @@
 // SIGINT and SIGTERM as a function call, for as long as the object lives.
 //
-// Several may live at once; each is told. The first signal of a kind is taken, a second one ends
-// the process as it would have without us. The one piece of state that the whole process shares.
+// Several may live at once; each is told. The first signal of a kind is taken; a second one more
+// than a second later ends the process as it would have without us. The one piece of state that
+// the whole process shares.
 #pragma once
 
 #include <cstdint>

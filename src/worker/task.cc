@@ -70,6 +70,43 @@ expected<void> Task::try_progress(std::int32_t percent, const std::string& messa
     return held_.progress(std::move(op));
 }
 
+TimestampMs Task::store_now() const { return held_.store_now(); }
+
+// ---------------------------------------------------------------------------------------- flow
+
+expected<Inputs> Task::try_inputs() const { return held_.inputs(); }
+expected<SpawnResult> Task::try_spawn(SpawnChildren op) { return held_.spawn(std::move(op)); }
+
+// ---------------------------------------------------------------------------------- suspending
+
+expected<WaitpointTicket> Task::try_create_waitpoint(const std::string& key,
+                                                     std::chrono::milliseconds ttl) {
+    return held_.create_waitpoint(key, ttl.count());
+}
+
+expected<SuspendOutcome> Task::try_suspend(ResumeCondition condition, SuspendOptions options) {
+    return held_.suspend(std::move(condition), std::move(options));
+}
+
+expected<SuspendOutcome> Task::try_suspend_on(const WaitpointTicket& pending,
+                                              ResumeCondition condition, SuspendOptions options) {
+    options.waitpoints = {WaitpointBinding::pending(pending.waitpoint_id)};
+    return held_.suspend(std::move(condition), std::move(options));
+}
+
+expected<std::vector<SignalInfo>> Task::try_resume_signals() const {
+    return held_.resume_signals();
+}
+
+expected<Result> Task::strictly(expected<SuspendOutcome> outcome) {
+    FF_TRY(SuspendOutcome done, std::move(outcome));
+    if (!done.result) {
+        return ff::fail(ErrorCode::already_satisfied,
+                        "signals that came before suffice; try_suspend() lets the task go on");
+    }
+    return std::move(*done.result);
+}
+
 // ----------------------------------------------------------------------------------- finishing
 
 expected<Result> Task::try_complete() { return held_.complete(std::nullopt, std::nullopt); }
@@ -90,5 +127,6 @@ expected<Result> Task::try_delay(std::chrono::milliseconds by) {
 }
 
 expected<Result> Task::try_wait_children() { return held_.wait_children(); }
+expected<Result> Task::try_release() { return held_.release(); }
 
 }  // namespace ff

@@ -8,14 +8,14 @@ namespace {
 
 constexpr const char* missing = "{fp:0}:0190b5a2-7c3e-7d4f-8a1b-2c3d4e5f6071";
 
-class Change : public OnBothWays {
+class Change : public OnEveryWay {
   protected:
     std::string state(const std::string& id) {
         return member(rig_.json({"get", id}), "public_state");
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Ways, Change, ::testing::Values(Way::file, Way::server), way_name);
+INSTANTIATE_TEST_SUITE_P(Ways, Change, every_way(), way_name);
 
 TEST_P(Change, CancelEndsWhatIsNotDone) {
     const std::string waiting = rig_.create("a").to_string();
@@ -172,8 +172,8 @@ TEST_P(Change, ScannersAreListedAndRun) {
 }
 
 TEST_P(Change, TheStoreAndTheEngineTellOfThemselves) {
-    EXPECT_EQ(member(rig_.json({"store"}), "store"), "sqlite");
-    EXPECT_TRUE(contains(rig_.ff({"store"}).out, "sqlite"));
+    EXPECT_EQ(member(rig_.json({"store"}), "store"), rig_.family());
+    EXPECT_TRUE(contains(rig_.ff({"store"}).out, rig_.family()));
     const js::Value able = rig_.json({"capabilities"});
     EXPECT_EQ(member(able, "product"), "FlowFabric");
     EXPECT_EQ(member(*able.find("supports"), "cancel_execution"), "true");

@@ -213,6 +213,32 @@ TEST_F(GuardedServer, TheTokenComesFromTheVariableTheProfileOrItsFile) {
     EXPECT_EQ(run_ff({"ls"}, around).code, 0);
 }
 
+TEST_F(Connection, AServerWithItsOwnCertificateIsTrustedByProfile) {
+    const Ran made = run_shell(
+        "cd \"$1\" && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
+        "-keyout key.pem -out cert.pem -days 2 -subj /CN=localhost "
+        "-addext subjectAltName=IP:127.0.0.1",
+        {folder_.path()});
+    if (made.code != 0) {
+        GTEST_SKIP() << "no certificate can be made here: " << made.err;
+    }
+    const auto engine = Engine::open(folder_.file("tls.db"));
+    ASSERT_TRUE(engine.has_value());
+    http::ServerOptions options;
+    options.port = 0;
+    options.tls_cert = folder_.file("cert.pem");
+    options.tls_key = folder_.file("key.pem");
+    const auto server = http::Server::start(*engine, options, {});
+    ASSERT_TRUE(server.has_value()) << server.error().message();
+    const std::string address = "https://127.0.0.1:" + std::to_string((*server)->port());
+    const Ran stranger = run_ff({"ls", "--connect", address});
+    EXPECT_EQ(stranger.code, 1) << stranger.err;
+    EXPECT_TRUE(contains(stranger.err, "certificate")) << stranger.err;
+    write_config("[profiles.p]\nconnect = \"" + address + "\"\nca_file = \"cert.pem\"\n");
+    const Ran known = run_ff({"ls", "--profile", "p"}, {{{"FF_CONFIG", config()}}, ""});
+    EXPECT_EQ(known.code, 0) << known.err;
+}
+
 TEST_F(GuardedServer, APasswordInItsAddressIsRefusedAndNotShown) {
     const std::string address = "http://user:pa55word@" + address_.substr(7);
     const Ran ran = run_ff({"ls", "--connect", address});
@@ -233,7 +259,7 @@ TEST_F(Connection, AFileThatIsInUseCanBeLookedAtButNotChanged) {
         const Ran ran = run_ff(arguments, {{{"FF_CONNECT", store("a")}}, ""});
         EXPECT_EQ(ran.code, 4) << arguments[0] << ran.err;
         EXPECT_TRUE(contains(ran.err, "is in use by process ")) << ran.err;
-        EXPECT_TRUE(contains(ran.err, "--connect http://127.0.0.1:9090")) << ran.err;
+        EXPECT_TRUE(contains(ran.err, "--connect http://HOST:PORT")) << ran.err;
     }
     EXPECT_EQ(asked({"--connect", store("a")}), "a") << "and nothing was added";
 }

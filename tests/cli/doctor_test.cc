@@ -83,7 +83,7 @@ TEST_F(Doctor, FindsNothingWrongWithASoundStore) {
     const js::Value report = ran.json();
     EXPECT_EQ(member(report, "ok"), "true");
     const js::Array& checks = *report.find("checks")->if_array();
-    EXPECT_EQ(checks.size(), 15U);
+    EXPECT_EQ(checks.size(), 17U);
     for (const js::Value& check : checks) {
         EXPECT_NE(member(check, "status"), "fail") << member(check, "name");
         EXPECT_FALSE(member(check, "detail").empty()) << member(check, "name");
@@ -158,6 +158,42 @@ TEST_F(Doctor, FindsATagThatIsNotIndexed) {
 TEST_F(Doctor, FindsRowsOfAnExecutionThatIsGone) {
     tamper(path_, "DELETE FROM ff_exec_core WHERE eid = 1");
     expect_fault("orphans", "ff_attempt has rows of execution number 1");
+}
+
+TEST_F(Doctor, FindsAFlowThatCountsWrongly) {
+    tamper(path_,
+           "INSERT INTO ff_flow (flow_id, partition, flow_kind, namespace, graph_revision,"
+           " node_count, edge_count, live_members) VALUES (zeroblob(16), 0, 'a', 'b', 3, 1, 2, 1);"
+           "INSERT INTO ff_edge (upstream_id, edge_id, flow_id, downstream_id)"
+           " VALUES (X'000000000000000000000000000000000001', zeroblob(16), zeroblob(16),"
+           " zeroblob(18));"
+           "UPDATE ff_exec_core SET flow_id = zeroblob(16) WHERE eid = 10");
+    expect_fault("flows", "edge_count is 2, counted 1");
+    expect_fault("flows", "no edge group of {fp:0}:00000000");
+    tamper(path_,
+           "INSERT INTO ff_edge_group (flow_id, downstream_id, staged)"
+           " VALUES (zeroblob(16), zeroblob(18), 7)");
+    expect_fault("flows", "staged of the edge group of");
+    tamper(path_, "UPDATE ff_flow SET live_members = 2");
+    expect_fault("flows", "live members is 2, counted 1");
+}
+
+TEST_F(Doctor, FindsAFlowThatNobodyWillLookAt) {
+    tamper(path_,
+           "INSERT INTO ff_flow (flow_id, partition, flow_kind, namespace)"
+           " VALUES (zeroblob(16), 0, 'a', 'b')");
+    expect_fault("flows", "its timer is not armed as it should be");
+    tamper(path_, "UPDATE ff_flow SET flow_state = 77");
+    expect_fault("flows", "its row: flow_state: 77");
+}
+
+TEST_F(Doctor, FindsRowsOfAFlowThatIsGone) {
+    tamper(path_,
+           "UPDATE ff_exec_core SET flow_id = zeroblob(16) WHERE eid = 10;"
+           "INSERT INTO ff_flow_work (flow_id, kind, execution_id)"
+           " VALUES (zeroblob(16), 0, zeroblob(18))");
+    expect_fault("flows", "ff_exec_core has rows of flow 00000000-0000-0000-0000-000000000000");
+    expect_fault("flows", "ff_flow_work has rows of flow");
 }
 
 TEST_F(Doctor, FindsAMissingIndex) {
@@ -253,7 +289,7 @@ TEST_F(Doctor, RefusesWhatIsNotAStore) {
 TEST_F(Doctor, RefusesANewerSchemaInOneLine) {
     tamper(path_,
            "INSERT INTO ff_schema_migration (version, name, checksum) VALUES (99, 'x', 'y')");
-    expect_fault("schema", "this program knows version 2");
+    expect_fault("schema", "this program knows version 4");
     const Ran look = run_ff({"inspect", "--db", path_, "ls"});
     EXPECT_EQ(look.code, 1);
     EXPECT_TRUE(contains(look.err, "use a newer ff")) << look.err;

@@ -1,9 +1,16 @@
 #include "cli/rig.h"
 
+#include "support/postgres.h"
+
 namespace ff::test {
 
 Rig::Rig(Way way) {
-    auto engine = open();
+    if (way != Way::postgres) {
+        store_ = "sqlite:" + folder_.file("store.db");
+    } else if (!support::postgres_address().empty()) {
+        store_ = support::postgres_store(folder_.path());
+    }
+    auto engine = ready() ? open() : nullptr;
     if (way == Way::server && engine) {
         http::ServerOptions options;
         options.port = 0;
@@ -24,7 +31,7 @@ Rig::~Rig() {
 std::shared_ptr<Engine> Rig::open() const {
     EngineOptions options;
     options.background = false;
-    auto opened = Engine::open(path(), options);
+    auto opened = Engine::open(store_, options);
     EXPECT_TRUE(opened.has_value()) << (opened ? "" : opened.error().message());
     return opened ? *opened : nullptr;
 }
@@ -37,8 +44,10 @@ void Rig::with_engine(const std::function<void(Engine&)>& body) {
 }
 
 std::string Rig::address() const {
-    return server_ ? "http://127.0.0.1:" + std::to_string(server_->port()) : "sqlite:" + path();
+    return server_ ? "http://127.0.0.1:" + std::to_string(server_->port()) : store_;
 }
+
+std::string Rig::family() const { return store_.starts_with("sqlite:") ? "sqlite" : "postgres"; }
 
 Ran Rig::ff(const std::vector<std::string>& arguments, Around around) const {
     around.variables.emplace("FF_CONNECT", address());
@@ -127,7 +136,12 @@ void Rig::register_worker(const std::string& lane) {
 }
 
 std::string way_name(const ::testing::TestParamInfo<Way>& info) {
-    return info.param == Way::file ? "file" : "server";
+    switch (info.param) {
+        case Way::file: return "file";
+        case Way::server: return "server";
+        case Way::postgres: return "postgres";
+    }
+    return "";
 }
 
 bool contains(std::string_view text, std::string_view part) {

@@ -1,5 +1,5 @@
-// A store with a way to it: the file itself, or a server in front of it. The commands of `ff` must
-// be the same on both.
+// A store with a way to it: a file, a server in front of one, a PostgreSQL database. The commands
+// of `ff` must be the same on all.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,10 +16,11 @@
 
 namespace ff::test {
 
-enum class Way { file, server };
+enum class Way { file, server, postgres };
 
 class Rig {
   public:
+    /// Without a PostgreSQL server a rig for one is not ready().
     explicit Rig(Way way);
     ~Rig();
     Rig(const Rig&) = delete;
@@ -29,8 +30,10 @@ class Rig {
     /// there is no server.
     void with_engine(const std::function<void(Engine&)>& body);
 
+    [[nodiscard]] bool ready() const { return !store_.empty(); }
     [[nodiscard]] std::string address() const;
-    [[nodiscard]] std::string path() const { return folder_.file("store.db"); }
+    /// `sqlite` or `postgres`.
+    [[nodiscard]] std::string family() const;
     [[nodiscard]] const Folder& folder() const { return folder_; }
 
     /// Runs `ff <arguments>` with FF_CONNECT set to the way to the store.
@@ -52,16 +55,24 @@ class Rig {
     std::shared_ptr<Engine> open() const;
 
     Folder folder_;
+    std::string store_;
     std::shared_ptr<Engine> engine_;  ///< only with a server
     std::unique_ptr<http::Server> server_;
 };
 
-/// For suites that run on both.
-class OnBothWays : public ::testing::TestWithParam<Way> {
+/// For suites that run on all of them.
+class OnEveryWay : public ::testing::TestWithParam<Way> {
   protected:
+    void SetUp() override {
+        if (!rig_.ready()) {
+            GTEST_SKIP() << "no PostgreSQL server: see scripts/postgres.sh";
+        }
+    }
+
     Rig rig_{GetParam()};
 };
 
+inline auto every_way() { return ::testing::Values(Way::file, Way::server, Way::postgres); }
 std::string way_name(const ::testing::TestParamInfo<Way>& info);
 
 /// Does the text contain the part?

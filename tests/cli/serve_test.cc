@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #include "cli/program.h"
@@ -83,12 +84,14 @@ TEST_F(Serve, OneExitCodeIsAFailureForGood) {
     EXPECT_EQ(state(id), "failed");
 }
 
-TEST_F(Serve, AProgramThatIsNotThereFailsTheTask) {
+TEST_F(Serve, AProgramThatIsNotThereIsNoticedBeforeAnyWorkIsTaken) {
     const std::string id = submit({"lost"});
-    work("1", {"no-such-program-anywhere"});
-    const auto got = ff({"get", id, "-o", "json"}).json();
-    EXPECT_EQ(member(got, "public_state"), "failed");
-    EXPECT_NE(member(got, "failure_reason").find("no-such-program-anywhere"), std::string::npos);
+    for (const char* program : {"no-such-program-anywhere", "./no-such-file", "/", "/etc/passwd"}) {
+        const Ran ran = work("1", {program});
+        EXPECT_EQ(ran.code, 2) << ran.err;
+        EXPECT_NE(ran.err.find(program), std::string::npos) << ran.err;
+    }
+    EXPECT_EQ(state(id), "waiting");
 }
 
 TEST_F(Serve, AnInputOfAnySizeAndAProgramThatDoesNotReadItAreNoTrouble) {
@@ -148,6 +151,17 @@ TEST(ServeSettings, AnAddressForOthersNeedsAToken) {
         run_ff({"serve", "--db", folder.file("x.db"), "--listen", "0.0.0.0:0"}, Around{});
     EXPECT_EQ(ran.code, 1);
     EXPECT_NE(ran.err.find("FF_API_TOKEN"), std::string::npos) << ran.err;
+}
+
+TEST(ServeSettings, AStoreIsNotMadeWhenThePortIsTaken) {
+    const Folder folder;
+    auto first = cli::ServerProcess::start(folder.file("a.db"), {}, FF_BINARY);
+    ASSERT_TRUE(first) << first.error().message();
+    const std::string address = (*first)->url().substr(std::string("http://").size());
+    const Ran ran = run_ff({"serve", "--db", folder.file("b.db"), "--listen", address});
+    EXPECT_NE(ran.code, 0);
+    EXPECT_NE(ran.err.find("cannot listen on " + address), std::string::npos) << ran.err;
+    EXPECT_FALSE(std::filesystem::exists(folder.file("b.db")));
 }
 
 TEST(ServeSettings, TheyArePrintedWithoutSecrets) {

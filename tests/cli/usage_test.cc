@@ -50,7 +50,7 @@ const std::vector<BadInput>& bad_inputs() {
         {{"ls", "--all", "--watch"}, "excludes"},
         {{"ls", "--since", "yesterday"}, "yesterday is neither a span"},
         {{"ls", "--tag", "order"}, "a tag is given as key=value"},
-        {{"ls", "--tag", "a=1", "--tag", "b=2"}, "--tag"},
+        {{"ls", "--tag", "a=1", "--tag", "a=2"}, "the tag a is given twice"},
         {{"ls", "--cursor", "zebra"}, "cursor"},
         {{"ls", "extra"}, "unexpected argument \"extra\""},
         {{"why", "x"}, "not an execution id"},
@@ -84,8 +84,8 @@ const std::vector<BadInput>& bad_inputs() {
     return all;
 }
 
-class BadInputs : public OnBothWays {};
-INSTANTIATE_TEST_SUITE_P(Ways, BadInputs, ::testing::Values(Way::file, Way::server), way_name);
+class BadInputs : public OnEveryWay {};
+INSTANTIATE_TEST_SUITE_P(Ways, BadInputs, every_way(), way_name);
 
 TEST_P(BadInputs, AreOneLineWithExitCodeTwoAndChangeNothing) {
     const std::string id = rig_.create("a").to_string();

@@ -26,12 +26,12 @@ std::size_t widest(const std::string& drawn) {
     return widest;
 }
 
-class Watched : public OnBothWays {
+class Watched : public OnEveryWay {
   protected:
     [[nodiscard]] Around around() const { return {{{"FF_CONNECT", rig_.address()}}, ""}; }
 };
 
-INSTANTIATE_TEST_SUITE_P(Ways, Watched, ::testing::Values(Way::file, Way::server), way_name);
+INSTANTIATE_TEST_SUITE_P(Ways, Watched, every_way(), way_name);
 
 TEST_P(Watched, AListIsDrawnAgainUntilQ) {
     const std::string id = rig_.create("email").to_string();

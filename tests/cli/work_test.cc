@@ -6,11 +6,12 @@
 #include <thread>
 
 #include "cli/rig.h"
+#include "cli/text.h"
 
 namespace ff::test {
 namespace {
 
-class Work : public OnBothWays {
+class Work : public OnEveryWay {
   protected:
     /// Submits and gives the id that was printed.
     std::string submit(std::vector<std::string> arguments, Around around = {}) {
@@ -24,7 +25,7 @@ class Work : public OnBothWays {
     std::string input(const std::string& id) { return rig_.ff({"input", id}).out; }
 };
 
-INSTANTIATE_TEST_SUITE_P(Ways, Work, ::testing::Values(Way::file, Way::server), way_name);
+INSTANTIATE_TEST_SUITE_P(Ways, Work, every_way(), way_name);
 
 // ----------------------------------------------------------------------------------------- submit
 
@@ -65,6 +66,8 @@ TEST_P(Work, OptionsBecomeThePolicy) {
         submit({"k",
                 "--retries",
                 "4",
+                "--reclaims",
+                "5",
                 "--backoff",
                 "1s..1m,x3,jitter",
                 "--timeout",
@@ -96,6 +99,7 @@ TEST_P(Work, OptionsBecomeThePolicy) {
     EXPECT_EQ(member(*backoff, "max_delay_ms"), "60000");
     EXPECT_EQ(member(*backoff, "jitter"), "true");
     EXPECT_EQ(member(*policy, "max_replay_count"), "2");
+    EXPECT_EQ(member(*policy, "max_reclaim_count"), "5");
     EXPECT_EQ(member(*policy->find("timeout_policy"), "attempt_timeout_ms"), "90000");
     EXPECT_EQ(member(got, "required_capabilities"), R"(["cuda","gpu"])");
     EXPECT_EQ(member(got, "priority"), "7");
@@ -114,13 +118,19 @@ TEST_P(Work, ADelayedOneWaitsForItsTime) {
     const std::string id = submit({"k", "--delay", "1h"});
     EXPECT_EQ(member(rig_.json({"get", id}), "public_state"), "delayed");
     const Ran why = rig_.ff({"why", id});
-    EXPECT_TRUE(contains(why.out, "delayed")) << why.out;
+    const js::Value got = rig_.json({"get", id});
+    const std::string until = cli::time_text(std::stoll(member(got, "delay_until")));
+    EXPECT_TRUE(contains(why.out, "delayed until " + until.substr(0, 16))) << why.out;
 }
 
 TEST_P(Work, AKeyMakesASecondSubmitTheFirst) {
     const js::Value first = rig_.json({"submit", "k", "--key", "order-17"});
     EXPECT_EQ(member(first, "outcome"), "created");
     EXPECT_EQ(member(first, "public_state"), "waiting");
+    const Ran told = rig_.ff({"submit", "k", "--key", "order-17"});
+    EXPECT_EQ(told.out, member(first, "execution_id") + "\n");
+    EXPECT_TRUE(contains(told.err, "duplicate: " + member(first, "execution_id"))) << told.err;
+    EXPECT_EQ(rig_.ff({"submit", "k", "--key", ""}).code, 2) << "a key that is none";
     const Ran again = rig_.ff({"submit", "k", "--key", "order-17", "-o", "jsonl"});
     EXPECT_EQ(again.code, 0);
     ASSERT_EQ(again.json_lines().size(), 1U);
@@ -130,7 +140,7 @@ TEST_P(Work, AKeyMakesASecondSubmitTheFirst) {
 
 TEST_P(Work, SubmitCanWaitForTheResult) {
     std::thread worker;
-    if (GetParam() == Way::server) {
+    if (GetParam() != Way::file) {  // a file belongs to one process at a time
         worker = std::thread([&] {
             rig_.with_engine([](Engine& engine) {
                 Claim claim;
@@ -261,7 +271,7 @@ TEST_P(Work, ListsByEveryFilter) {
     EXPECT_EQ(ids({"--ns", "shop"}), Ids{receipt});
     EXPECT_EQ(ids({"--kind", "report"}).size(), 2U);
     EXPECT_EQ(ids({"--tag", "order.id=1"}).size(), 2U);
-    EXPECT_EQ(ids({"--tag", "order.vip=yes"}), Ids{receipt});
+    EXPECT_EQ(ids({"--tag", "order.id=1", "--tag", "order.vip=yes"}), Ids{receipt});
     EXPECT_EQ(ids({"--state", "delayed"}).size(), 1U);
     EXPECT_EQ(ids({"--state", "delayed", "--state", "waiting"}).size(), 3U);
     EXPECT_EQ(ids({"--state", "delayed,waiting"}).size(), 3U);
@@ -269,6 +279,7 @@ TEST_P(Work, ListsByEveryFilter) {
     EXPECT_EQ(ids({"--until", "1h"}).size(), 0U);
     EXPECT_EQ(ids({"--since", "2000-01-01", "--until", "2001-01-01T00:00:00Z"}).size(), 0U);
     EXPECT_EQ(ids({"--kind", "report", "--state", "waiting"}), Ids{report});
+    EXPECT_EQ(ids({"--oldest"}).front(), receipt);
 }
 
 TEST_P(Work, ListsPageByPageAndAllAtOnce) {

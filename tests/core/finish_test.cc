@@ -569,6 +569,26 @@ TEST(Repeated, with_another_epoch_or_attempt_is_not_a_repetition) {
     }
 }
 
+TEST(Repeated, putting_the_attempt_aside_again_the_same_way_succeeds_and_writes_nothing) {
+    const std::vector<std::string> ways{"delay r 500", "release r", "wait_children r"};
+    for (const std::string& aside : ways) {
+        Scenario s = running();
+        const std::string answer = aside == ways[0] ? " | delayed" : " | waiting";
+        s.play(aside + answer);
+        const Records before = s.records;
+        s.play(aside + answer);
+        EXPECT_TRUE(s.records == before) << aside;
+        for (const std::string& other : ways) {
+            if (other != aside) {
+                s.play(other + " | execution_not_active");
+            }
+        }
+        // No longer once somebody has gone on with it.
+        s.play("after 500 | \n claim w2 | r resumed initial #0 e2");
+        s.play(aside + " as=w1 | stale_lease");
+    }
+}
+
 TEST(Repeated, fail_after_the_attempt_was_put_aside_is_not_mistaken_for_a_scheduled_retry) {
     for (const std::string aside : {"delay r 500", "release r", "wait_children r"}) {
         Scenario s = running();

@@ -181,12 +181,13 @@ TEST(MarkWorkerDead, spares_a_lease_that_changed_hands_after_the_list_was_made) 
     view.load_leased_by(key, {s.id("a"), s.id("b")});
     SeededIdSource ids(1);
     PolicyCache policies;
+    Keystore keystore;
     struct NoNumbers final : RowNumbers {
         std::int64_t next_eid(TimestampMs) override { return 0; }
         std::int64_t next_route_id() override { return 0; }
     } numbers;
     const auto decision = decide(view, MarkWorkerDead{"tenant", "w1-1", "", true},
-                                 Context{s.now, ids, numbers, policies, s.settings()});
+                                 Context{s.now, ids, numbers, policies, s.settings(), keystore});
     ASSERT_TRUE(decision.answer && decision.answer->marked);
     EXPECT_EQ(decision.answer->leases_revoked, 0U);
     EXPECT_TRUE(decision.changes.put_executions.empty());

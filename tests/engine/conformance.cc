@@ -263,10 +263,51 @@ class Dump {
                  << ' ' << lease.lease_epoch << ' ' << lease.worker_instance_id << ' '
                  << lease.expires_at_ms << ' ' << lease.attempt_index << '\n';
         }
+        flows();
         return out_.str();
     }
 
   private:
+    void flows() {
+        ListFlows list;
+        list.limit = 1000;
+        for (const FlowListItem& item : read(list).flows) {
+            const FlowGraph graph = read(ReadFlowGraph{item.flow_id});
+            const FlowSnapshot& flow = graph.flow;
+            out_ << "flow " << flow.flow_id.to_string() << ' ' << flow.flow_kind << ' ' << flow.ns
+                 << ' ' << to_string(flow.public_flow_state) << ' ' << item.status << ' '
+                 << flow.graph_revision << ' ' << flow.node_count << ' ' << flow.edge_count << ' '
+                 << flow.live_members << ' ' << flow.last_mutation_at << ' ' << flow.sealed
+                 << flow.paused << ' ' << flow.finished_at.value_or(0) << ' '
+                 << flow.cancel_reason.value_or("") << ' '
+                 << read(ReadFlowSummary{flow.flow_id}).public_flow_state << '\n';
+            for (const auto& [key, value] : flow.tags) {
+                out_ << "  tag " << key << '=' << value << '\n';
+            }
+            for (const EdgeGroupSnapshot& group : flow.edge_groups) {
+                out_ << "  group " << group.downstream_execution_id.to_string() << ' '
+                     << to_string(group.policy.kind) << group.policy.k << ' ' << group.total_deps
+                     << ' ' << group.satisfied_count << ' ' << group.failed_count << ' '
+                     << group.skipped_count << ' ' << group.not_taken_count << ' '
+                     << to_string(group.group_state) << ' ' << group.satisfied_at.value_or(0)
+                     << group.cancel_siblings_pending << '\n';
+            }
+            for (const GraphNode& node : graph.nodes) {
+                out_ << "  node " << node.execution_id.to_string() << ' ' << node.node << ' '
+                     << to_string(node.public_state) << '\n';
+            }
+            for (const EdgeSnapshot& edge : graph.edges) {
+                out_ << "  edge " << edge.edge_id.to_string() << ' '
+                     << edge.upstream_execution_id.to_string() << ' '
+                     << edge.downstream_execution_id.to_string() << ' '
+                     << to_string(edge.dependency_kind) << ' ' << to_string(edge.edge_state) << ' '
+                     << (edge.dependency_state ? to_string(*edge.dependency_state) : "-") << ' '
+                     << edge.resolved_at.value_or(0) << ' ' << edge.when.value_or("") << ' '
+                     << edge.data_passing_ref.value_or("") << '\n';
+            }
+        }
+    }
+
     template <class Op>
     typename Op::Result read(Op op) {
         auto result = engine_.run(std::move(op));

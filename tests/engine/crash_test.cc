@@ -1,17 +1,9 @@
 // Kill: a child process works on a real store with several threads and tells what was acknowledged;
 // it is killed without warning, and what it was told is compared with what is there (spec 11,
 // N1 to N3 and N7). The next child goes on with the same file.
-//
-// The child is this very program, started again with FF_CRASH_CHILD set.
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <random>
@@ -23,7 +15,9 @@
 
 #include "core/derive.h"
 #include "core/invariants.h"
+#include "core/wait_invariants.h"
 #include "engine/conformance.h"
+#include "engine/crash_child.h"
 #include "store/location.h"
 #include "store/sqlite_db.h"
 #include "store/sqlite_store.h"
@@ -45,39 +39,6 @@ std::string result_of(const ExecutionId& id, std::uint64_t epoch) {
 std::string reason_of(std::uint64_t epoch) { return "failed under " + std::to_string(epoch); }
 
 // ------------------------------------------------------------------------------------- the child
-
-/// Where the child tells what was acknowledged: whole lines, in one write each.
-class Ledger {
-  public:
-    explicit Ledger(int fd) : fd_(fd) {}
-
-    template <class... Words>
-    void write(const Words&... words) const {
-        std::ostringstream line;
-        ((line << words << ' '), ...);
-        const std::string text = line.str() + "\n";
-        if (::write(fd_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-            _exit(4);
-        }
-    }
-    /// Refusals that a worker under this load must expect; anything else ends the child.
-    template <class T>
-    bool accepts(const expected<T>& result) const {
-        if (result) {
-            return true;
-        }
-        switch (result.error().code) {
-            case ErrorCode::lease_expired:
-            case ErrorCode::lease_revoked:
-            case ErrorCode::stale_lease:
-            case ErrorCode::execution_not_active: return false;
-            default: write("error", result.error().message()); _exit(3);
-        }
-    }
-
-  private:
-    int fd_;
-};
 
 class ChildWorker {
   public:
@@ -173,11 +134,45 @@ class ChildWorker {
                 }
                 break;
             }
+            case 11:
+            case 12: return wait_for_signals(task);
             default: break;
         }
         if (ledger_.accepts(engine_.run(
                 Complete{task.handle, result_of(task.execution_id(), epoch), {}, source}))) {
             ledger_.write("complete", id, epoch);
+        }
+    }
+
+    /// Suspends until two people have answered; sometimes only one does, and time goes on with it.
+    void wait_for_signals(const ClaimedTask& task) {
+        const std::string id = task.execution_id().to_string();
+        const std::uint64_t epoch = task.handle.lease_epoch;
+        Suspend op;
+        op.lease = task.handle;
+        op.resume_condition = any_signal("go").from_distinct_sources(2);
+        op.timeout_at = task.lease_expires_at;
+        op.timeout_behavior = TimeoutBehavior::auto_resume_with_timeout_signal;
+        const auto suspended = engine_.run(op);
+        if (!ledger_.accepts(suspended)) {
+            return;
+        }
+        ledger_.write("pause", id, epoch);
+        ledger_.write("suspend", id, epoch, suspended->details.suspension_id.to_string());
+        for (const char* who : {"ann", "bob"}) {
+            DeliverSignal signal;
+            signal.execution_id = task.execution_id();
+            signal.waitpoint_id = suspended->details.waitpoint.waitpoint_id;
+            signal.waitpoint_token = suspended->details.waitpoint.waitpoint_token;
+            signal.signal_name = "go";
+            signal.source_identity = who;
+            const auto sent = engine_.run(signal);
+            if (ledger_.accepts(sent)) {
+                ledger_.write("signal", id, epoch, sent->signal_id.to_string());
+            }
+            if (random_() % 4 == 0) {
+                return;
+            }
         }
     }
 
@@ -187,9 +182,7 @@ class ChildWorker {
     std::mt19937_64 random_;
 };
 
-[[noreturn]] void run_child(const std::string& store, int fd, std::uint64_t seed) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const Ledger ledger(fd);
+[[noreturn]] void run_child(const std::string& store, const Ledger& ledger, std::uint64_t seed) {
     auto engine = Engine::open(store);
     if (!engine) {
         ledger.write("error", engine.error().message());
@@ -209,20 +202,7 @@ class ChildWorker {
     _exit(3);
 }
 
-/// Becomes the child before any test runs, if that is what this process was started for.
-class ChildEnvironment : public testing::Environment {
-  public:
-    void SetUp() override {
-        const char* store = std::getenv("FF_CRASH_CHILD");
-        if (store != nullptr) {
-            run_child(store, std::atoi(std::getenv("FF_CRASH_FD")),
-                      std::strtoull(std::getenv("FF_CRASH_SEED"), nullptr, 10));
-        }
-    }
-};
-
-[[maybe_unused]] const testing::Environment* const child_environment =
-    testing::AddGlobalTestEnvironment(new ChildEnvironment);
+[[maybe_unused]] const bool child_added = add_crash_child("executions", run_child);
 
 // ------------------------------------------------------------------------------------ the parent
 
@@ -236,6 +216,8 @@ struct Told {
     std::map<std::uint64_t, TimestampMs> renewed;  ///< until when, by epoch
     std::set<std::uint64_t> paused;                ///< epochs given back
     std::set<std::uint64_t> retried;               ///< epochs whose failure is retried
+    std::set<std::string> suspensions;
+    std::set<std::string> signals;
 };
 
 class Crash : public testing::Test {
@@ -245,13 +227,12 @@ class Crash : public testing::Test {
         std::printf("[   seed   ] %llu\n", static_cast<unsigned long long>(seed_));
     }
 
-    /// Runs a child until `acknowledged` lines have come, then kills it.
-    void run_and_kill(std::size_t acknowledged);
     void note(const std::string& line);
     /// Compares what is in the store with what was told.
     void verify();
     void verify_execution(store::Reader& reader, const core::Execution& e);
     void verify_told(store::Reader& reader, const core::Execution& e, const Told& told);
+    static void verify_waits(store::Reader& reader, const core::Execution& e, const Told& told);
     void verify_side_tables(store::Reader& reader, const std::vector<core::Execution>& all);
 
     const std::uint64_t seed_;
@@ -261,65 +242,6 @@ class Crash : public testing::Test {
     std::map<ExecutionId, Told> told_;
     std::size_t lines_ = 0;
 };
-
-void Crash::run_and_kill(std::size_t acknowledged) {
-    std::array<int, 2> ends{};
-    ASSERT_EQ(pipe(ends.data()), 0);
-    // Everything the child needs is made before the fork: after it only exec may be called.
-    std::vector<std::string> variables{
-        "FF_CRASH_CHILD=" + store_,
-        "FF_CRASH_FD=" + std::to_string(ends[1]),
-        "FF_CRASH_SEED=" + std::to_string(random_()),
-    };
-    std::vector<char*> environment;
-    for (std::string& variable : variables) {
-        environment.push_back(variable.data());
-    }
-    for (char** variable = environ; *variable != nullptr; ++variable) {
-        environment.push_back(*variable);
-    }
-    environment.push_back(nullptr);
-    std::string program = "/proc/self/exe";
-    std::string filter = "--gtest_filter=Crash.*";
-    std::array<char*, 3> arguments{program.data(), filter.data(), nullptr};
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-        execve(program.c_str(), arguments.data(), environment.data());
-        _exit(127);
-    }
-    close(ends[1]);
-    const std::size_t from = lines_;
-    std::string buffer;
-    bool killed = false;
-    for (;;) {
-        pollfd ready{ends[0], POLLIN, 0};
-        const int found = poll(&ready, 1, 120'000);
-        EXPECT_GT(found, 0) << "the child says nothing";
-        std::array<char, 65'536> bytes{};
-        const ssize_t size = found > 0 ? read(ends[0], bytes.data(), bytes.size()) : 0;
-        if (size <= 0) {
-            break;
-        }
-        buffer.append(bytes.data(), static_cast<std::size_t>(size));
-        std::size_t begin = 0;
-        for (std::size_t end = buffer.find('\n'); end != std::string::npos;
-             begin = end + 1, end = buffer.find('\n', begin)) {
-            note(buffer.substr(begin, end - begin));
-        }
-        buffer.erase(0, begin);
-        if (!killed && lines_ - from >= acknowledged) {
-            kill(child, SIGKILL);
-            killed = true;  // and read on: what was told before the end counts
-        }
-    }
-    close(ends[0]);
-    kill(child, SIGKILL);
-    int status = 0;
-    waitpid(child, &status, 0);
-    EXPECT_TRUE(killed && WIFSIGNALED(status)) << "the child ended by itself: " << status;
-    EXPECT_TRUE(buffer.empty()) << "half a line";
-}
 
 void Crash::note(const std::string& line) {
     std::istringstream in(line);
@@ -358,6 +280,10 @@ void Crash::note(const std::string& line) {
         told.paused.insert(epoch);
     } else if (what == "cancel") {
         told.cancelled = true;
+    } else if (what == "suspend" || what == "signal") {
+        std::string word;
+        in >> word;
+        (what == "suspend" ? told.suspensions : told.signals).insert(word);
     } else {
         ADD_FAILURE() << "the child: " << line;
     }
@@ -403,10 +329,33 @@ void Crash::verify_told(store::Reader& reader, const core::Execution& e, const T
     }
 }
 
+void Crash::verify_waits(store::Reader& reader, const core::Execution& e, const Told& told) {
+    std::set<std::string> suspensions;
+    const auto episodes = *reader.suspensions(e.eid);
+    for (const core::Suspension& row : episodes) {
+        suspensions.insert(row.id.to_string());
+    }
+    EXPECT_TRUE(std::ranges::includes(suspensions, told.suspensions)) << "a suspension was lost";
+    std::set<std::string> signals;
+    std::uint64_t last = 0;
+    const auto ledger = *reader.signals(e.eid, 0, 10'000);
+    for (const core::Signal& row : ledger) {
+        EXPECT_EQ(row.key.seq, ++last) << "the ledger has a hole";
+        signals.insert(row.id.to_string());
+    }
+    EXPECT_EQ(e.signal_count, last);
+    EXPECT_TRUE(std::ranges::includes(signals, told.signals)) << "a signal was lost";
+}
+
 void Crash::verify_execution(store::Reader& reader, const core::Execution& e) {
     const auto attempts = reader.attempts(e.eid);
     ASSERT_TRUE(attempts);
     for (const std::string& violation : core::check_invariants(e, *attempts)) {
+        ADD_FAILURE() << e.id.to_string() << ": " << violation;
+    }
+    const auto suspensions = *reader.suspensions(e.eid);
+    const auto open = *reader.open_waitpoints(e.eid, std::nullopt, 1'000);
+    for (const std::string& violation : core::check_waits(e, suspensions, open)) {
         ADD_FAILURE() << e.id.to_string() << ": " << violation;
     }
     EXPECT_TRUE(*reader.input(e.eid)) << "an execution without its input";
@@ -464,6 +413,7 @@ void Crash::verify() {
             if (const auto told = told_.find(e.id); told != told_.end()) {
                 SCOPED_TRACE(e.id.to_string());
                 verify_told(reader, e, told->second);
+                verify_waits(reader, e, told->second);
             }
         }
         verify_side_tables(reader, all);
@@ -478,7 +428,11 @@ void Crash::verify() {
 TEST_F(Crash, NothingAcknowledgedIsLostWhenTheProcessIsKilled) {
     for (int round = 0; round < rounds && !HasFailure(); ++round) {
         SCOPED_TRACE("seed " + std::to_string(seed_) + ", round " + std::to_string(round));
-        run_and_kill(50 + random_() % 800);
+        const std::size_t until = lines_ + 50 + random_() % 800;
+        run_and_kill("executions", store_, random_(), [&](const std::string& line) {
+            note(line);
+            return lines_ >= until;
+        });
         verify();
     }
     // Everything that was not finished can be: nothing is stuck.

@@ -140,6 +140,22 @@ class FaultStore final : public store::Store {
     expected<std::vector<core::Eid>> scan_all(core::Eid after, std::size_t limit) override {
         return inner_->scan_all(after, limit);
     }
+    expected<std::vector<FlowId>> scan_due_flows(TimestampMs now, std::size_t limit) override {
+        return inner_->scan_due_flows(now, limit);
+    }
+    expected<std::vector<core::FlowWorkKey>> scan_work(TimestampMs now, std::size_t limit,
+                                                       core::Snapshot& snapshot) override {
+        return inner_->scan_work(now, limit, snapshot);
+    }
+    expected<std::vector<FlowId>> held_flows() override { return inner_->held_flows(); }
+    expected<std::vector<FlowId>> scan_flows(const std::optional<FlowId>& after,
+                                             std::size_t limit) override {
+        return inner_->scan_flows(after, limit);
+    }
+    expected<std::vector<core::EdgeKey>> scan_staged(TimestampMs before,
+                                                     std::size_t limit) override {
+        return inner_->scan_staged(before, limit);
+    }
     expected<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
                                                              std::size_t limit) override {
         return inner_->scan_dead_workers(now, limit);

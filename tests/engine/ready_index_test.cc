@@ -62,6 +62,20 @@ class QueueStore final : public store::Store {
         return none();
     }
     expected<std::vector<core::Eid>> scan_all(core::Eid, std::size_t) override { return none(); }
+    expected<std::vector<FlowId>> scan_due_flows(TimestampMs, std::size_t) override {
+        return none();
+    }
+    expected<std::vector<core::FlowWorkKey>> scan_work(TimestampMs, std::size_t,
+                                                       core::Snapshot&) override {
+        return none();
+    }
+    expected<std::vector<FlowId>> held_flows() override { return none(); }
+    expected<std::vector<FlowId>> scan_flows(const std::optional<FlowId>&, std::size_t) override {
+        return none();
+    }
+    expected<std::vector<core::EdgeKey>> scan_staged(TimestampMs, std::size_t) override {
+        return none();
+    }
     expected<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs, std::size_t) override {
         return none();
     }

@@ -68,6 +68,31 @@ TEST(Examples, IncidentHandoff) {
                      "failed: max_reclaims_exceeded\n");
 }
 
+TEST(Examples, DeployApproval) {
+    FF_EXPECT_OUTPUT("deploy_approval",
+                     "tests: unit passed\n"
+                     "ann: appended_to_waitpoint\n"
+                     "ann: appended_to_waitpoint_duplicate\n"
+                     "bob: resume_condition_satisfied\n"
+                     "deployed, approved by ann and bob\n");
+}
+
+TEST(Examples, ExternalCallback) {
+    FF_EXPECT_OUTPUT("external_callback",
+                     "tampered token: invalid_token\n"
+                     "called back: buffered_for_pending_waitpoint\n"
+                     "called back again: a duplicate\n"
+                     "the answer was faster\n"
+                     "paid: {\"amount\":12}\n");
+}
+
+TEST(Examples, CodingAgent) {
+    FF_EXPECT_OUTPUT("coding_agent",
+                     "patch for issue 7: rejected\n"
+                     "patch for issue 7 (add a test): approved\n"
+                     "merged\n");
+}
+
 TEST(Examples, WorkerRegistry) {
     FF_EXPECT_OUTPUT("worker_registry",
                      "registered: anna-1 bert-1 carl-1\n"
@@ -82,7 +107,8 @@ TEST(Examples, Guide) {
     FF_EXPECT_OUTPUT("guide",
                      "200 hello from https://x\n"
                      "failed: permanent: no url\n"
-                     "resumed after a pause\n");
+                     "resumed after a pause\n"
+                     "pages: 2\n");
 }
 
 std::string read_file(const std::filesystem::path& path) {

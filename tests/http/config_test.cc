@@ -265,6 +265,9 @@ TEST(Config, WithoutATokenTheOperatorIsTold) {
     ASSERT_TRUE(half);
     EXPECT_FALSE(warnings(*half).contains("/v1/admin/")) << "the admin token guards these";
     EXPECT_TRUE(load({{"FF_API_TOKEN", "t"}})->warnings.empty());
+    EXPECT_TRUE(load({{"FF_API_TOKEN", "t"}, {"FF_CONNECT", "http://x"}, {"FF_PROFILE", "p"}})
+                    ->warnings.empty())
+        << "these are for other commands";
     EXPECT_TRUE(warnings(*load({{"FF_API_TOKEN", "t"}, {"FF_ADMIN_TOKEN", "t"}}))
                     .contains("keeps nobody out"));
     EXPECT_TRUE(warnings(*load({{"FF_API_TOKEN", "t"}, {"FF_LISTEN_ADDR", "0.0.0.0:1"}}))

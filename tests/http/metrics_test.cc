@@ -113,7 +113,8 @@ TEST(Metrics, TheBoundsAreThoseOfTheSpecification) {
     MetricRegistry registry;
     registry.histograms("x_seconds", "Time.").with({});
     std::vector<std::string> bounds;
-    for (const Sample& sample : parsed(registry).families.at("x_seconds").samples) {
+    const ParsedExposition out = parsed(registry);
+    for (const Sample& sample : out.families.at("x_seconds").samples) {
         if (sample.labels.contains("le")) {
             bounds.push_back(sample.labels.at("le"));
         }

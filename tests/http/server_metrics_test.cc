@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "http/exposition.h"
+#include "http/test_server.h"
 
 namespace ff::http {
 namespace {
@@ -87,6 +88,69 @@ TEST(ServerMetrics, LanesOfGrantsAreFolded) {
     }
     const ParsedExposition out = parsed(metrics);
     EXPECT_EQ(out.value("ff_claim_from_grant_duration_seconds_count", {{"lane", "other"}}), 36);
+}
+
+/// What a worker with a grant does: a grant from a lane, and what the claim with it is answered.
+test::RawAnswer claim_with_grant(const test::TestServer& server, std::string_view kind = {}) {
+    const test::RawAnswer grant =
+        server.post("/v1/workers/w/claim",
+                    R"({"lane_id":"default","worker_instance_id":"i","grant_ttl_ms":5000})");
+    EXPECT_EQ(grant.status, 200) << grant.body;
+    json body{{"worker_id", "w"},
+              {"worker_instance_id", "i"},
+              {"lane_id", "default"},
+              {"grant_key", grant.member("grant_key")}};
+    if (!kind.empty()) {
+        body.set("kind", kind);
+    }
+    return server.post("/v1/executions/" + test::encoded(grant.member("execution_id")) + "/claim",
+                       js::dump(body));
+}
+
+TEST(ServerMetrics, AGrantThatBecomesALeaseIsTimedByLane) {
+    ServerMetrics metrics("1", "sqlite");
+    test::TestOptions options;
+    options.service.claimed_from_grant = [&](std::string_view lane, std::chrono::nanoseconds took) {
+        EXPECT_GT(took.count(), 0);
+        metrics.claim_from_grant(lane).observe(took);
+    };
+    const test::TestServer server(std::move(options));
+    const auto timed = [&] {
+        return parsed(metrics)
+            .value("ff_claim_from_grant_duration_seconds_count", {{"lane", "default"}})
+            .value_or(0);
+    };
+    const std::string id = server.create();
+    const test::RawAnswer fresh = claim_with_grant(server);
+    EXPECT_EQ(fresh.status, 200) << fresh.body;
+    EXPECT_EQ(timed(), 1);
+    const std::string path = "/v1/executions/" + test::encoded(id);
+    const auto release = [&](const test::RawAnswer& task) {
+        const std::string handle = R"({"handle":")" + task.member("handle") + "\"}";
+        EXPECT_EQ(server.post(path + "/attempts/0/release", handle).status, 200);
+    };
+    release(fresh);
+    const test::RawAnswer resumed = claim_with_grant(server);
+    EXPECT_EQ(resumed.member("resumed"), "true");
+    EXPECT_EQ(timed(), 2) << "once, though two operations were tried";
+    release(resumed);
+    EXPECT_EQ(claim_with_grant(server, "resume").status, 200);
+    EXPECT_EQ(timed(), 3);
+
+    const std::string worker =
+        R"({"worker_id":"w2","worker_instance_id":"i2","lane_id":"default","grant_ttl_ms":5000})";
+    EXPECT_EQ(server.post(path + "/revoke-lease", "").status, 200);
+    EXPECT_EQ(server.post(path + "/reclaim", worker).member("status"), "granted");
+    EXPECT_EQ(server.post(path + "/claim-reclaimed", worker).member("status"), "claimed");
+    EXPECT_EQ(timed(), 4);
+
+    EXPECT_EQ(server.post(path + "/claim-reclaimed", worker).member("status"), "grant_not_found");
+    EXPECT_EQ(server
+                  .post(path + "/claim", R"({"worker_id":"w","worker_instance_id":"i",)"
+                                         R"("lane_id":"default","grant_key":"none"})")
+                  .status,
+              409);
+    EXPECT_EQ(timed(), 4) << "a refusal is no claim";
 }
 
 TEST(ServerMetrics, TellWhatTheEngineDid) {

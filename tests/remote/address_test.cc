@@ -25,11 +25,22 @@ TEST(ServerAddress, HostPortAndTlsAreRead) {
 
 TEST(ServerAddress, WhatIsNoneIsRefusedWithAWordOnIt) {
     for (const char* url : {"ftp://x", "http://", "http://x:0", "http://x:70000", "http://x:a",
-                            "http://x/path", "http://user@x", "x:9090"}) {
+                            "http://x/path", "x:9090"}) {
         const auto at = ServerAddress::parse(url);
         ASSERT_FALSE(at) << url;
         EXPECT_EQ(at.error().code, ErrorCode::invalid_config);
         EXPECT_NE(at.error().detail.find(url), std::string::npos) << at.error().detail;
+    }
+}
+
+TEST(ServerAddress, AWordOnItNamesNoSecret) {
+    for (const char* url :
+         {"http://ada:pass/wo@rd@host:1", "ada:password@host", "http://ada@host"}) {
+        const auto at = ServerAddress::parse(url);
+        ASSERT_FALSE(at) << url;
+        EXPECT_EQ(at.error().detail.find("ada"), std::string::npos) << at.error().detail;
+        EXPECT_EQ(at.error().detail.find("pass"), std::string::npos) << at.error().detail;
+        EXPECT_NE(at.error().detail.find("host"), std::string::npos) << at.error().detail;
     }
 }
 

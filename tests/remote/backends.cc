@@ -38,7 +38,10 @@ Backend over_http(std::string name, bool durable,
                 FF_TRY(stack->embedded, Engine::open(location(folder), options));
                 http::ServerOptions how;
                 how.port = 0;
-                FF_TRY(stack->server, http::Server::start(stack->embedded, how, {}));
+                http::ServiceOptions service;
+                service.gate.allow_insecure = true;
+                service.clock = clock;
+                FF_TRY(stack->server, http::Server::start(stack->embedded, how, service));
                 client::RemoteOptions client;
                 client.tries = 1;
                 FF_TRY(stack->remote,

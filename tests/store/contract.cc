@@ -62,6 +62,8 @@ Uuid uuid_of(std::uint64_t n) {
 
 ExecutionId id_of(std::uint64_t n, std::uint16_t partition) { return {partition, uuid_of(n)}; }
 
+FlowId flow_id_of(std::uint64_t n) { return {uuid_of(n)}; }
+
 std::string all_bytes() {
     std::string bytes;
     for (int i = 0; i < 256; ++i) {
@@ -263,6 +265,19 @@ Execution full_execution(Eid eid, RouteId route) {
     e.cancelled_by = "operator";
     e.last_capability_mismatch_at = t0 + 22;
     e.blocked_at = t0 + 23;
+    e.holds_flow_slot = true;
+    e.retain_until = t0 + 29;
+    e.gate = "gate";
+    e.current_suspension_id = SuspensionId{uuid_of(14)};
+    e.current_waitpoint_id = WaitpointId{uuid_of(15)};
+    e.suspension_timeout_at = t0 + 30'019;
+    e.waitpoint_due_at = t0 + 30'020;
+    e.suspension_count = 30;
+    e.open_waitpoints = 31;
+    e.signal_count = 32;
+    e.timeout_signals = 34;
+    e.last_hmac_validation_failed_at = t0 + 33;
+    e.has_waits = true;
     e.has_tags = true;
     e.has_policy = true;
     e.has_idempotency_key = true;
@@ -283,7 +298,10 @@ core::ExecutionInput full_input(Eid eid) {
             "encoding",
             R"({"priority":3})",
             {{"app.name", "value \"quoted\" \\ and\nmore"}, {"empty", ""}, {"city", "東京"}},
-            "key"};
+            "key",
+            "node",
+            all_bytes(),
+            "other encoding"};
 }
 
 core::Attempt full_attempt(Eid eid, std::uint32_t index) {
@@ -356,6 +374,214 @@ core::LogEvent full_log_event(Eid eid) {
     return event;
 }
 
+core::Flow flow_of(std::uint64_t n) {
+    core::Flow flow;
+    flow.id = flow_id_of(n);
+    flow.kind = "pipeline";
+    flow.ns = "acme";
+    flow.graph_revision = flow.node_count = flow.live = 1;
+    flow.created_at = flow.last_mutation_at = t0;
+    return flow;
+}
+
+Execution member_of(Eid eid, RouteId route, std::uint64_t flow) {
+    Execution e = waiting(eid, route);
+    e.flow_id = flow_id_of(flow);
+    return e;
+}
+
+core::Edge edge_of(std::uint64_t flow, std::uint64_t n, Eid upstream, Eid downstream) {
+    core::Edge edge;
+    edge.upstream = id_of(static_cast<std::uint64_t>(upstream));
+    edge.downstream = id_of(static_cast<std::uint64_t>(downstream));
+    edge.key = {flow_id_of(flow), EdgeId{uuid_of(n)}};
+    edge.created_at = t0;
+    return edge;
+}
+
+core::EdgeGroup group_of(std::uint64_t flow, Eid downstream) {
+    core::EdgeGroup group;
+    group.flow = flow_id_of(flow);
+    group.downstream = id_of(static_cast<std::uint64_t>(downstream));
+    return group;
+}
+
+core::FlowWork work_of(std::uint64_t flow, core::FlowWorkKind kind, Eid execution,
+                       TimestampMs due_at) {
+    return {{flow_id_of(flow), kind, id_of(static_cast<std::uint64_t>(execution))}, {}, due_at};
+}
+
+core::Flow full_flow(std::uint64_t n) {
+    core::Flow f = flow_of(n);
+    f.partition = 3;
+    f.state = FlowState::cancelled;
+    f.sealed = true;
+    f.paused = true;
+    f.graph_revision = 9;
+    f.node_count = 4;
+    f.edge_count = 5;
+    f.live = 6;
+    f.bad = 7;
+    f.trimmed = 8;
+    f.slots = 10;
+    f.deadline_at = t0 + 11;
+    f.on_member_failure = OnMemberFailure::cancel_rest;
+    f.max_active_members = 12;
+    f.created_at = t0 + 13;
+    f.last_mutation_at = t0 + 14;
+    f.cancelled_at = t0 + 15;
+    f.cancel_reason = "no longer wanted";
+    f.cancellation_policy = CancellationPolicy::cancel_pending;
+    f.finished_at = t0 + 16;
+    f.tags = {{"app.name", "value \"quoted\""}, {"city.name", "東京"}};
+    f.held = true;  // what the store keeps itself: it is paused
+    return f;
+}
+
+core::Edge full_edge(std::uint64_t flow, std::uint64_t n, Eid upstream, Eid downstream) {
+    core::Edge e = edge_of(flow, n, upstream, downstream);
+    e.kind = DependencyKind::always;
+    e.state = EdgeState::applied;
+    e.dependency = DependencyState::impossible;
+    e.outcome = TerminalOutcome::failed;
+    e.data_passing_ref = R"({"as":"東京"})";
+    e.when = "$.ok";
+    e.created_at = t0 + 1;
+    e.applied_at = t0 + 2;
+    e.resolved_at = t0 + 3;
+    e.fence_replays = 4;
+    return e;
+}
+
+core::EdgeGroup full_group(std::uint64_t flow, Eid downstream) {
+    core::EdgeGroup g = group_of(flow, downstream);
+    g.policy = GroupPolicyKind::quorum;
+    g.k = 2;
+    g.on_satisfied = OnSatisfied::cancel_remaining;
+    g.force_cancel_shared = true;
+    g.staged = 3;
+    g.applied = 4;
+    g.succeeded = 5;
+    g.failed = 6;
+    g.skipped = 7;
+    g.not_taken = 8;
+    g.state = GroupState::satisfied;
+    g.satisfied_at = t0 + 9;
+    g.siblings_pending = true;
+    g.siblings_reason = "quorum reached";
+    g.created_at = t0 + 10;
+    return g;
+}
+
+core::FlowWork full_work(std::uint64_t flow, Eid execution) {
+    core::FlowWork work = work_of(flow, core::FlowWorkKind::cancel_member, execution, t0 + 1);
+    work.reason = "no longer wanted";
+    return work;
+}
+
+core::Suspension suspension_of(Eid eid, std::uint32_t episode) {
+    core::Suspension row;
+    row.key = {eid, episode};
+    row.id = SuspensionId{uuid_of(static_cast<std::uint64_t>(eid) * 1'000 + episode)};
+    row.execution_id = id_of(static_cast<std::uint64_t>(eid));
+    row.lane = "default";
+    row.created_at = t0;
+    row.waits_until = core::no_deadline;
+    return row;
+}
+
+core::Waitpoint waitpoint_of(Eid eid, std::uint64_t n) {
+    core::Waitpoint row;
+    row.id = WaitpointId{uuid_of(n)};
+    row.eid = eid;
+    row.execution_id = id_of(static_cast<std::uint64_t>(eid));
+    row.token = "k1:" + std::string(64, 'a');
+    row.token_kid = "k1";
+    row.created_at = t0;
+    return row;
+}
+
+core::Signal signal_of(Eid eid, std::uint64_t seq, std::uint64_t waitpoint) {
+    core::Signal row;
+    row.key = {eid, seq};
+    row.id = SignalId{uuid_of(seq)};
+    row.waitpoint_id = WaitpointId{uuid_of(waitpoint)};
+    row.name = "go";
+    row.created_at = row.accepted_at = t0;
+    return row;
+}
+
+core::Suspension full_suspension(Eid eid, std::uint32_t episode) {
+    core::Suspension s = suspension_of(eid, episode);
+    s.attempt_index = 1;
+    s.waitpoints = R"([["id","東京"]])";
+    s.reason_code = "a foreign one";
+    s.requested_by = SuspensionRequester::system_timeout_policy;
+    s.created_at = t0 + 2;
+    s.timeout_at = t0 + 3;
+    s.timeout_behavior = TimeoutBehavior::fail;
+    s.condition = R"({"Single":{}})";
+    s.resume_policy = "{}";
+    s.satisfied_counts = "1,0";
+    s.continuation = "s3://somewhere";
+    s.idempotency_key = "key";
+    s.dedup_expires_at = t0 + 4;
+    s.lease_id = LeaseId{uuid_of(5)};
+    s.entered = false;
+    s.last_signal_at = t0 + 6;
+    s.satisfied_at = t0 + 7;
+    s.closed_at = t0 + 8;
+    s.close_reason = "resumed";
+    s.resume_trigger = ResumeTrigger::signal;
+    s.resumed_by = "operator";
+    s.closer_signal_id = SignalId{uuid_of(9)};
+    s.escalated_at = t0 + 10;
+    s.remaining_attempt_timeout_ms = 11;
+    s.waits_until = t0 + 12;
+    return s;
+}
+
+core::Waitpoint full_waitpoint(Eid eid, std::uint64_t n) {
+    core::Waitpoint w = waitpoint_of(eid, n);
+    w.attempt_index = 1;
+    w.episode = 2;
+    w.key = "a key, \"東京\"";
+    w.state = WaitpointState::active;
+    w.required_signal_names = {"a", "b,\"c\""};
+    w.created_at = t0 + 3;
+    w.activated_at = t0 + 4;
+    w.satisfied_at = t0 + 5;
+    w.expires_at = t0 + 6;
+    w.closed_at = t0 + 7;
+    w.close_reason = "resumed";
+    w.signal_count = 8;
+    w.matched_signal_count = 9;
+    w.last_signal_at = t0 + 10;
+    return w;
+}
+
+core::Signal full_signal(Eid eid, std::uint64_t seq, std::uint64_t waitpoint) {
+    core::Signal s = signal_of(eid, seq, waitpoint);
+    s.scope = SignalScope::waitpoint;
+    s.category = "category";
+    s.source_type = "human";
+    s.source_identity = "東京";
+    s.correlation_id = "correlation";
+    s.idempotency_key = "key";
+    s.dedup_expires_at = t0 + 1;
+    s.created_at = t0 + 2;
+    s.accepted_at = t0 + 3;
+    s.payload = all_bytes();
+    s.payload_encoding = "json";
+    s.effect = SignalEffect::buffered_for_pending_waitpoint;
+    s.matched = true;
+    return s;
+}
+
+core::HmacKey full_key(const std::string& kid) {
+    return {kid, all_bytes(), true, t0 + 1, true, t0 + 2};
+}
+
 // --------------------------------------------------------------------------------- transactions
 
 Transaction::Transaction(Store& store) : snapshot(store.routes()), store_(store) {
@@ -381,6 +607,30 @@ void Transaction::apply(core::Changes changes) {
     for (const auto& row : changes.put_workers) {
         set.workers.push_back(row.key);
     }
+    for (const auto& row : changes.put_flows) {
+        set.flows.push_back(row.id);
+    }
+    set.flows.insert(set.flows.end(), changes.delete_flows.begin(), changes.delete_flows.end());
+    for (const auto& row : changes.put_edges) {
+        set.edges.push_back(row.key);
+    }
+    for (const auto& row : changes.put_groups) {
+        set.groups.emplace_back(row.flow, row.downstream);
+    }
+    for (const auto& row : changes.put_suspensions) {
+        snapshot.waits.suspensions[row.key].load(
+            look(store_, [&](Reader& r) { return r.suspension(row.key); }));
+    }
+    for (const auto& row : changes.put_waitpoints) {
+        set.waits.waitpoints.push_back(row.id);
+    }
+    for (const auto& row : changes.put_signals) {
+        set.waits.signals.emplace_back(row.key.eid, row.id);
+    }
+    for (const auto& row : changes.put_satisfiers) {
+        set.waits.satisfiers.push_back(row.key);
+    }
+    set.waits.keys = !changes.put_hmac_keys.empty() || !changes.delete_hmac_keys.empty();
     auto loaded = store_.load(set, snapshot);
     EXPECT_TRUE(loaded) << loaded.error().message();
 
@@ -405,6 +655,22 @@ void Transaction::apply(core::Changes changes) {
 
 expected<void> Transaction::commit(TimestampMs now) {
     return store_.commit(snapshot, now, retention);
+}
+
+std::string older_schema(Dialect dialect, int version) {
+    std::string text = expand(
+        "CREATE TABLE ff_schema_migration (version @int PRIMARY KEY, name @text NOT NULL,"
+        " checksum @text NOT NULL) @table;\n",
+        dialect);
+    for (const Migration& migration : migrations()) {
+        if (migration.version <= version) {
+            text += expand(migration.text, dialect) +
+                    "\nINSERT INTO ff_schema_migration (version, name, checksum) VALUES (" +
+                    std::to_string(migration.version) + ", '" + std::string(migration.name) +
+                    "', '" + checksum(migration) + "');\n";
+        }
+    }
+    return text;
 }
 
 void put(Store& store, core::Changes changes, TimestampMs now) {

@@ -17,6 +17,7 @@
 
 #include <ff/engine.h>
 
+#include "store/schema.h"
 #include "store/store.h"
 #include "support/temp_dir.h"
 
@@ -49,6 +50,7 @@ inline constexpr DurationMs retention = 3'600'000;
 /// Distinct for distinct numbers; sorts by them.
 Uuid uuid_of(std::uint64_t n);
 ExecutionId id_of(std::uint64_t n, std::uint16_t partition = 0);
+FlowId flow_id_of(std::uint64_t n);
 /// Every byte there is, NUL among them; not UTF-8.
 std::string all_bytes();
 
@@ -71,6 +73,16 @@ core::WorkerRow worker_of(const std::string& ns, const std::string& instance,
 core::IdempotencyEntry idempotency_of(const std::string& ns, const std::string& key,
                                       const ExecutionId& id, TimestampMs expires_at);
 
+/// A flow of one member that has not ended.
+core::Flow flow_of(std::uint64_t n);
+/// An execution of a flow; `flow` is the flow's number.
+core::Execution member_of(Eid eid, RouteId route, std::uint64_t flow);
+/// Edge `n` of a flow, between executions named by their numbers.
+core::Edge edge_of(std::uint64_t flow, std::uint64_t n, Eid upstream, Eid downstream);
+core::EdgeGroup group_of(std::uint64_t flow, Eid downstream);
+core::FlowWork work_of(std::uint64_t flow, core::FlowWorkKind kind, Eid execution,
+                       TimestampMs due_at = t0);
+
 // Every member set to a value of its own, none of them the default.
 core::Execution full_execution(Eid eid, RouteId route);
 core::ExecutionInput full_input(Eid eid);
@@ -79,6 +91,19 @@ core::GrantRow full_grant(Eid eid);
 core::WorkerRow full_worker();
 core::ExecutionEvent full_event(Eid eid, RouteId route);
 core::LogEvent full_log_event(Eid eid);
+core::Flow full_flow(std::uint64_t n);  ///< all but its timer, which follows from the rest
+core::Edge full_edge(std::uint64_t flow, std::uint64_t n, Eid upstream, Eid downstream);
+core::EdgeGroup full_group(std::uint64_t flow, Eid downstream);
+core::FlowWork full_work(std::uint64_t flow, Eid execution);
+/// An open one, with nothing in it that may go without saying.
+core::Suspension suspension_of(Eid eid, std::uint32_t episode);
+/// One that pends.
+core::Waitpoint waitpoint_of(Eid eid, std::uint64_t n);
+core::Signal signal_of(Eid eid, std::uint64_t seq, std::uint64_t waitpoint);
+core::Suspension full_suspension(Eid eid, std::uint32_t episode);
+core::Waitpoint full_waitpoint(Eid eid, std::uint64_t n);
+core::Signal full_signal(Eid eid, std::uint64_t seq, std::uint64_t waitpoint);
+core::HmacKey full_key(const std::string& kid);
 
 /// One change, or several in the order given.
 template <class... Rows>
@@ -106,6 +131,9 @@ class Transaction {
   private:
     Store& store_;
 };
+
+/// The statements that made a store when this was the newest version of the schema.
+std::string older_schema(Dialect dialect, int version);
 
 /// Applies, commits and makes durable; everything must go well.
 void put(Store& store, core::Changes changes, TimestampMs now = t0);
@@ -179,6 +207,23 @@ inline void add(core::Changes& to, core::IdempotencyEntry row) {
 }
 inline void add(core::Changes& to, core::WorkerRow row) {
     to.put_workers.push_back(std::move(row));
+}
+inline void add(core::Changes& to, core::Flow row) { to.put_flows.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::Edge row) { to.put_edges.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::EdgeGroup row) { to.put_groups.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::FlowWork row) { to.put_work.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::Suspension row) {
+    to.put_suspensions.push_back(std::move(row));
+}
+inline void add(core::Changes& to, core::Waitpoint row) {
+    to.put_waitpoints.push_back(std::move(row));
+}
+inline void add(core::Changes& to, core::Signal row) { to.put_signals.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::Satisfier row) {
+    to.put_satisfiers.push_back(std::move(row));
+}
+inline void add(core::Changes& to, core::HmacKey row) {
+    to.put_hmac_keys.push_back(std::move(row));
 }
 inline void add(core::Changes& to, core::ExecutionEvent row) {
     to.events.push_back(std::move(row));

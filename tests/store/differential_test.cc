@@ -5,6 +5,7 @@
 // modulo what there is), so a failing list can be shortened by leaving steps out.
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <map>
 #include <span>
 #include <sstream>
@@ -98,7 +99,7 @@ class Player {
 
     void act(const Step& step) {
         Random random(step.seed);
-        switch (step.what % 14) {
+        switch (step.what % 22) {
             case 0:
             case 1: return create(random, step.which);
             case 2:
@@ -112,6 +113,14 @@ class Player {
             case 10: return idempotency(random);
             case 11: return event(random, step.which);
             case 12: return log_event(random, step.which);
+            case 13:
+            case 14: return flow(random);
+            case 15:
+            case 16: return edge(random);
+            case 17: return group(random);
+            case 18: return work(random);
+            case 19: return erase_flow(random);
+            case 20: return look_at_flow(random);
             default: return upkeep(random);
         }
     }
@@ -311,6 +320,108 @@ class Player {
         transaction_.apply(changes(row));
     }
 
+    /// The flow as the batch has it, or nothing. One that was deleted does not come back in this
+    /// batch: `gone` then.
+    const core::Flow* find_flow(const FlowId& id, bool& gone) {
+        core::ReadSet set;
+        set.flows.push_back(id);
+        EXPECT_TRUE(store_.load(set, transaction_.snapshot));
+        gone = transaction_.snapshot.flow_cell(id).deleted;
+        return transaction_.snapshot.flow(id);
+    }
+
+    void flow(Random& random) {
+        const FlowId id = flow_id_of(random.uniform(3));
+        bool gone = false;
+        const core::Flow* current = find_flow(id, gone);
+        if (!gone) {
+            core::Flow row = current != nullptr ? *current : flow_of(0);
+            row.id = id;
+            randomise_columns(random, row, 1);
+            transaction_.apply(changes(row));
+        }
+    }
+
+    void edge(Random& random) {
+        const std::uint64_t flow = random.uniform(3);
+        bool gone = false;
+        if (find_flow(flow_id_of(flow), gone) == nullptr) {
+            return;
+        }
+        core::Edge row = edge_of(flow, 10 * flow + random.uniform(4), 0, 0);
+        core::ReadSet set;
+        set.edges.push_back(row.key);
+        EXPECT_TRUE(store_.load(set, transaction_.snapshot));
+        if (const core::Edge* current = transaction_.snapshot.edge(row.key)) {
+            row = *current;
+        } else {
+            row.upstream = id_of(random.uniform(3));
+            row.downstream = id_of(random.uniform(3));
+        }
+        const ExecutionId downstream = row.downstream;
+        randomise_columns(random, row, 3);
+        row.downstream = downstream;
+        transaction_.apply(changes(row));
+    }
+
+    void group(Random& random) {
+        const std::uint64_t flow = random.uniform(3);
+        bool gone = false;
+        if (find_flow(flow_id_of(flow), gone) != nullptr) {
+            // Each execution has one flow.
+            core::EdgeGroup row = group_of(flow, static_cast<Eid>(flow));
+            randomise_columns(random, row, 2);
+            transaction_.apply(changes(row));
+        }
+    }
+
+    void work(Random& random) {
+        core::FlowWork row;
+        randomise_columns(random, row, 0);
+        row.key.flow = flow_id_of(random.uniform(3));
+        core::Changes wanted;
+        if (random.uniform(2) == 0) {
+            wanted.delete_work.push_back(row.key);
+        } else {
+            wanted.put_work.push_back(row);
+        }
+        transaction_.apply(std::move(wanted));
+    }
+
+    void erase_flow(Random& random) {
+        const FlowId id = flow_id_of(random.uniform(3));
+        bool gone = false;
+        if (random.uniform(1) == 0 && find_flow(id, gone) != nullptr) {
+            core::Changes wanted;
+            wanted.delete_flows.push_back(id);
+            transaction_.apply(std::move(wanted));
+        }
+    }
+
+    /// All that belongs to a flow, with what the batch did to it.
+    void look_at_flow(Random& random) {
+        const FlowId flow = flow_id_of(random.uniform(3));
+        const ExecutionId end = id_of(random.uniform(3));
+        core::ReadSet set;
+        set.flows.push_back(flow);
+        set.members.emplace_back(flow, core::ReadSet::ExecutionNeed{});
+        set.edges_of_flows.push_back(flow);
+        set.outbound.push_back(end);
+        set.inbound.push_back(end);
+        EXPECT_TRUE(store_.load(set, transaction_.snapshot));
+        for (const ExecutionId& id : transaction_.snapshot.members(flow)) {
+            seen_ += " " + id.to_string();
+        }
+        for (const auto& edges :
+             {transaction_.snapshot.edges_of(flow), transaction_.snapshot.outbound(end),
+              transaction_.snapshot.inbound(end)}) {
+            for (const core::Edge* edge : edges) {
+                seen_ += " " + edge->key.id.to_string() + std::string(to_string(edge->state));
+            }
+            seen_ += ";";
+        }
+    }
+
     void upkeep(Random& random) {
         const std::size_t limit = 1 + random.uniform(3);
         gone_ += store_.sweep_grants(now_, limit).value();
@@ -328,6 +439,7 @@ class Player {
 
   public:
     std::uint64_t gone_ = 0;  // NOLINT: compared between the stores
+    std::string seen_;        // NOLINT: the same
 };
 
 // ----------------------------------------------------------------------------- all that is there
@@ -384,8 +496,13 @@ class Picture {
                 os << row.route << '|' << row.rank << '|' << row.eid;
             } else if constexpr (std::is_same_v<Row, core::TimerKey>) {
                 os << to_string(row.kind) << '|' << row.due_at << '|' << row.eid;
-            } else if constexpr (std::is_same_v<Row, ExecutionId>) {
+            } else if constexpr (requires { row.to_string(); }) {
                 os << row.to_string();
+            } else if constexpr (std::is_same_v<Row, core::EdgeKey>) {
+                os << row.flow.to_string() << '|' << row.id.to_string();
+            } else if constexpr (std::is_same_v<Row, core::FlowWorkKey>) {
+                os << row.flow.to_string() << '|' << to_string(row.kind) << '|'
+                   << row.execution.to_string();
             } else {
                 os << to_string(row.first) << '|' << row.second;
             }
@@ -432,7 +549,36 @@ class Picture {
         note("timers", timers);
         FF_TRY(const auto listed, r.listed_after(core::Bucket::none, 0, all));
         note("listed", listed);
+        FF_TRY_VOID(read_flows(r));
         return read_lists(r);
+    }
+
+    expected<void> read_flows(Reader& r) {
+        FF_TRY(const auto flows, r.flows({}, {}, all));
+        note("flows", flows);
+        FF_TRY(const auto work, r.flow_work({}, all));
+        note("work", work);
+        for (std::uint64_t n = 0; n < 4; ++n) {
+            const std::string of = " " + std::to_string(n);
+            const FlowId id = flow_id_of(n);
+            FF_TRY(const auto flow, r.flow(id));
+            note("flow" + of, flow);
+            FF_TRY(const auto partition, r.flows(static_cast<std::uint16_t>(n), {}, all));
+            note("flows of partition" + of, partition);
+            FF_TRY(const auto members, r.members(id, {}, all));
+            note("members of" + of, members);
+            FF_TRY(const auto edges, r.edges_of_flow(id));
+            note("edges of" + of, edges);
+            FF_TRY(const auto groups, r.groups_of_flow(id));
+            note("groups of" + of, groups);
+            FF_TRY(const auto own, r.flow_work(id, all));
+            note("work of" + of, own);
+            FF_TRY(const auto out, r.outbound(id_of(n)));
+            note("edges out" + of, out);
+            FF_TRY(const auto in, r.inbound(id_of(n)));
+            note("edges in" + of, in);
+        }
+        return {};
     }
 
     expected<void> read_lists(Reader& r) {
@@ -478,6 +624,14 @@ class Picture {
                                        : std::to_string(store.next_eid(t0)) + " " +
                                              std::to_string(store.next_route_id());
         note("due", store.scan_due(t0 + 1'000, all).value());
+        note("due flows", store.scan_due_flows(t0 + 1'000, all).value());
+        note("due work", store.scan_work(t0 + 1'000, all, transaction.snapshot).value());
+        note("scanned flows", store.scan_flows({}, all).value());
+        note("staged edges", store.scan_staged(t0 + 1'000, all).value());
+        auto held = store.held_flows().value();
+        std::ranges::sort(held);
+        note("held flows", held);
+        texts_["next due"] = std::to_string(store.next_due(-1).value().value_or(-1));
     }
 
     std::vector<ExecutionId> ids_;
@@ -502,7 +656,8 @@ std::string play(std::span<const Step> steps, Store& one, Store& two) {
             for (const Step& step : batch) {
                 player.act(step);
             }
-            outcomes.push_back(player.end(batch.back()) + word(", swept ", player.gone_));
+            outcomes.push_back(player.end(batch.back()) + word(", swept ", player.gone_) +
+                               ", seen" + player.seen_);
         }
         if (outcomes[0] != outcomes[1]) {
             return outcomes[0] + " but " + outcomes[1];

@@ -10,6 +10,7 @@
 #include "store/contract.h"
 #include "store/location.h"
 #include "store/postgres_db.h"
+#include "store/postgres_internal.h"
 #include "store/postgres_store.h"
 #include "support/postgres.h"
 
@@ -106,6 +107,68 @@ TEST_F(Postgres, a_wrong_password_is_one_line_without_the_password) {
     EXPECT_EQ(error.detail.find('\n'), std::string::npos) << error.detail;
 }
 
+TEST_F(Postgres, a_store_from_before_there_were_waits_is_brought_up_to_date) {
+    tamper(older_schema(Dialect::postgres, 3) +
+           "INSERT INTO ff_route (route, lane_id, namespace, execution_kind)"
+           " VALUES (1, 'default', 'acme', 'job');"
+           "INSERT INTO ff_exec_core (eid, id, route) VALUES"
+           " (1, '\\x000000000000000000000000000000000001', 1);"
+           "INSERT INTO ff_exec_input (eid) VALUES (1);");
+    const auto store = open();
+    EXPECT_EQ(store->info().migration, "suspension");
+    ASSERT_TRUE(find_execution(*store, 1));
+    put(*store, changes(waiting(1, 1), full_suspension(1, 1), full_waitpoint(1, 7)));
+    EXPECT_TRUE(find_execution(*store, 1)->has_waits);
+    EXPECT_EQ(look(*store, [](Reader& r) { return r.suspension({1, 1}); }), full_suspension(1, 1));
+}
+
+// Both have seen the same current key; only one of them can have replaced it.
+TEST_F(Postgres, of_two_processes_that_rotate_at_once_one_begins_anew) {
+    using core::HmacKey;
+    const auto a = open();
+    const auto b = open();
+    put(*a, changes(HmacKey{"k1", "x", false, t0, true, {}}));
+    const auto rotate = [](Transaction& transaction, const char* kid) {
+        transaction.apply(changes(HmacKey{"k1", "x", false, t0, false, t0 + 9},
+                                  HmacKey{kid, "y", false, t0, true, {}}));
+    };
+    Transaction first(*a);
+    Transaction second(*b);
+    rotate(first, "k2");
+    rotate(second, "k3");
+    ASSERT_TRUE(first.commit());
+    const auto done = second.commit();
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::store_busy) << done.error().message();
+    EXPECT_EQ(look(*b, [](Reader& r) { return r.hmac_keys(); }).size(), 2U);
+}
+
+// The row of the execution is the lock of its waits: what is asked for behind it is what the other
+// transaction left.
+TEST_F(Postgres, open_waits_are_those_of_the_moment_the_execution_was_locked) {
+    const auto a = open();
+    const auto b = open();
+    const RouteId where = make_route(*a);
+    Execution row = waiting(1, where);
+    row.open_waitpoints = 1;
+    put(*a, changes(row, input_of(1), waitpoint_of(1, 7)));
+    Transaction first(*a);
+    row.open_waitpoints = 2;
+    first.apply(changes(row, waitpoint_of(1, 8)));
+    auto waiting_for_it = std::async(std::launch::async, [&] {
+        Transaction second(*b);
+        core::ReadSet set;
+        set.need(id_of(1));
+        set.waits.waitpoints = {WaitpointId{uuid_of(8)}};
+        EXPECT_TRUE(b->load(set, second.snapshot));
+        EXPECT_NE(second.snapshot.waits.waitpoint({uuid_of(8)}), nullptr);
+        return second.snapshot.waits.open_waitpoints(1).size();
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ASSERT_TRUE(first.commit());
+    EXPECT_EQ(waiting_for_it.get(), 2U);
+}
+
 TEST_F(Postgres, a_missing_database_says_to_create_it) {
     std::string url = support::postgres_address("FF_TEST_POSTGRES_TCP");
     url.replace(url.find("/ff_test"), 8, "/nowhere");
@@ -179,7 +242,8 @@ TEST_F(Postgres, many_openers_at_once_migrate_once) {
         migrated += (*store)->info().migration.contains("foundations") ? 1 : 0;
     }
     EXPECT_EQ(migrated, 1);
-    EXPECT_EQ(ask("SELECT count(*) FROM ff_schema_migration WHERE version > 0"), "2");
+    EXPECT_EQ(ask("SELECT count(*) FROM ff_schema_migration WHERE version > 0"),
+              std::to_string(migrations().size()));
 }
 
 TEST_F(Postgres, it_says_what_it_is) {
@@ -318,6 +382,143 @@ TEST_F(Postgres, who_asks_by_id_waits_and_then_sees_what_became_of_it) {
     EXPECT_EQ(other.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
     ASSERT_TRUE(first->commit());
     EXPECT_EQ(other.get(), 7);
+}
+
+// --------------------------------------------------------------------------------------- flows
+
+TEST_F(Postgres, who_asks_for_a_flow_waits_and_sees_what_the_other_did_to_its_graph) {
+    const auto one = open();
+    const auto two = open();
+    put(*one, changes(flow_of(1), edge_of(1, 1, 1, 2)));
+    Transaction first(*one);
+    core::Flow flow = flow_of(1);
+    flow.edge_count = 2;
+    first.apply(changes(flow, edge_of(1, 2, 1, 3), group_of(1, 3)));
+    auto second = std::async(std::launch::async, [&] {
+        Transaction transaction(*two);
+        core::ReadSet set;
+        set.flows.push_back(flow_id_of(1));
+        set.edges_of_flows.push_back(flow_id_of(1));
+        set.outbound.push_back(id_of(1));
+        set.groups.emplace_back(flow_id_of(1), id_of(3));
+        auto loaded = two->load(set, transaction.snapshot);
+        EXPECT_TRUE(loaded) << loaded.error().message();
+        EXPECT_EQ(transaction.snapshot.edges_of(flow_id_of(1)).size(), 2U);
+        EXPECT_EQ(transaction.snapshot.outbound(id_of(1)).size(), 2U);
+        EXPECT_NE(transaction.snapshot.group(id_of(3)), nullptr);
+        return transaction.snapshot.flow(flow_id_of(1))->edge_count;
+    });
+    EXPECT_EQ(second.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+    ASSERT_TRUE(first.commit());
+    EXPECT_EQ(second.get(), 2U);
+}
+
+TEST_F(Postgres, a_member_that_joins_while_its_flow_is_waited_for_is_a_member) {
+    const auto one = open();
+    const auto two = open();
+    const RouteId route = make_route(*one);
+    const Execution old = member_of(one->next_eid(t0), route, 1);
+    const Execution late = member_of(one->next_eid(t0), route, 1);
+    put(*one, changes(flow_of(1), old, input_of(old.eid)));
+    Transaction first(*one);
+    first.apply(changes(flow_of(1), late, input_of(late.eid)));
+    auto second = std::async(std::launch::async, [&] {
+        Transaction transaction(*two);
+        core::ReadSet set;
+        set.flows.push_back(flow_id_of(1));
+        set.members.emplace_back(flow_id_of(1),
+                                 core::ReadSet::ExecutionNeed{{}, core::InputNeed::always, true});
+        auto loaded = two->load(set, transaction.snapshot);
+        EXPECT_TRUE(loaded) << loaded.error().message();
+        const core::Execution* member = transaction.snapshot.execution(late.id);
+        EXPECT_NE(transaction.snapshot.input(*member), nullptr);
+        EXPECT_EQ(transaction.snapshot.grant(*member), nullptr);
+        return transaction.snapshot.members(flow_id_of(1));
+    });
+    EXPECT_EQ(second.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+    ASSERT_TRUE(first.commit());
+    EXPECT_EQ(second.get(), (std::vector{old.id, late.id}));
+}
+
+TEST_F(Postgres, work_that_another_store_is_at_is_passed_over) {
+    const auto one = open();
+    const auto two = open();
+    const auto first_work = work_of(1, core::FlowWorkKind::ended, 1, t0);
+    const auto second_work = work_of(1, core::FlowWorkKind::ended, 2, t0);
+    put(*one, changes(first_work, second_work));
+    Transaction first(*one);
+    const auto taken = one->scan_work(t0, 1, first.snapshot);
+    ASSERT_TRUE(taken) << taken.error().message();
+    EXPECT_EQ(*taken, std::vector{first_work.key});
+    Transaction second(*two);
+    const auto rest = two->scan_work(t0, 9, second.snapshot);
+    ASSERT_TRUE(rest) << rest.error().message();
+    EXPECT_EQ(*rest, std::vector{second_work.key});
+}
+
+TEST_F(Postgres, a_claim_that_sees_a_member_sees_that_its_flow_is_held) {
+    const auto one = open();
+    const auto two = open();
+    const RouteId route = make_route(*one);
+    Transaction claims(*one);
+    const auto nobody = one->held_flows();
+    ASSERT_TRUE(nobody) << nobody.error().message();
+    EXPECT_TRUE(nobody->empty());
+    // Meanwhile, in another process:
+    core::Flow paused = flow_of(1);
+    paused.paused = true;
+    const Execution member = member_of(two->next_eid(t0), route, 1);
+    put(*two, changes(paused, member, input_of(member.eid)));
+    const ReadyAsk ask{{route}, {}, 10};
+    const auto pages = one->lock_ready({&ask, 1}, {"default"}, claims.snapshot);
+    ASSERT_TRUE(pages) << pages.error().message();
+    ASSERT_EQ(pages->at(0).keys.size(), 1U);
+    const auto held = one->held_flows();
+    ASSERT_TRUE(held);
+    EXPECT_EQ(*held, std::vector{paused.id});
+}
+
+TEST_F(Postgres, who_makes_the_same_flow_second_is_told_to_try_again) {
+    const auto one = open();
+    const auto two = open();
+    Transaction first(*one);
+    first.apply(changes(flow_of(1)));
+    Transaction second(*two);
+    second.apply(changes(flow_of(1)));
+    ASSERT_TRUE(first.commit());
+    const auto done = second.commit();
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::store_busy);
+}
+
+TEST_F(Postgres, every_question_about_flows_goes_by_an_index) {
+    open();
+    auto connection = PgConnection::open(url_);
+    ASSERT_TRUE(connection);
+    auto& db = **connection;
+    ASSERT_TRUE(
+        db.execute("SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
+                   "SET enable_hashjoin = off; SET enable_mergejoin = off"));
+    const std::vector<std::pair<std::string, std::string>> questions{
+        {lock_flows, "(NULL)"},          {members_of_flows, "(NULL)"},
+        {edges_of_flows, "(NULL)"},      {groups_of_flows, "(NULL)"},
+        {edges_by_upstream, "(NULL)"},   {edges_by_downstream, "(NULL)"},
+        {lock_work_due, "(NULL, NULL)"}, {sql::flows_held, ""},
+        {sql::next_due, "(NULL)"},       {sql::edges_staged, "(NULL, NULL)"},
+        {sql::flows_due, "(NULL, NULL)"}};
+    int number = 0;
+    for (const auto& [text, parameters] : questions) {
+        const std::string name = "q" + std::to_string(++number);
+        ASSERT_TRUE(db.execute("PREPARE " + name + " AS " + text)) << text;
+        const auto plan =
+            db.scalar("EXPLAIN (COSTS OFF, FORMAT JSON) EXECUTE " + name + parameters);
+        ASSERT_TRUE(plan) << plan.error().message();
+        EXPECT_EQ(plan->find("Seq Scan"), std::string::npos) << text << "\n" << *plan;
+        // Sets that are asked for by their keys are put in order; whole tables never are.
+        if (!text.contains("ANY($1)")) {
+            EXPECT_EQ(plan->find("\"Sort\""), std::string::npos) << text << "\n" << *plan;
+        }
+    }
 }
 
 TEST_F(Postgres, the_second_to_take_a_key_is_told_to_try_again) {

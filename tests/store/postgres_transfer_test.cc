@@ -129,6 +129,12 @@ TEST_F(PostgresTransfer, reads_of_the_copy_are_those_of_the_original) {
     same([](Reader& r) { return r.listed_after(Bucket::none, 0, 100); });
     same([](Reader& r) { return r.newest_with_tag("city", "東京", 1'000, 10); });
     same([](Reader& r) { return r.newest_with_tag("d", "", 1'000, 10); });
+    same([](Reader& r) { return r.suspensions(2); });
+    same([](Reader& r) { return r.suspended("default", {}, 100); });
+    same([](Reader& r) { return r.open_waitpoints(2, {}, 100); });
+    same([](Reader& r) { return r.signals(2, 0, 100); });
+    same([](Reader& r) { return r.satisfiers({2, 1}); });
+    same([](Reader& r) { return r.hmac_keys(); });
     EXPECT_EQ(ask(store, "SELECT COUNT(*) FROM ff_exec_tag"), "5");
     EXPECT_EQ(find_grant(**a, id_of(1, 513)), find_grant(*b, id_of(1, 513)));
 }
@@ -262,6 +268,19 @@ TEST_F(PostgresTransfer, a_fresh_store_takes_an_import_and_loses_its_own_lanes) 
     ASSERT_TRUE(done) << done.error().message();
     EXPECT_EQ(export_text(store), text);
     put(*opened, changes(waiting(opened->next_eid(t0), 1)));
+}
+
+TEST_F(PostgresTransfer, an_empty_store_of_an_older_schema_takes_an_import) {
+    const std::string store = database();
+    {
+        auto connection = PgConnection::open(store);
+        ASSERT_TRUE(connection) << connection.error().message();
+        ASSERT_TRUE((*connection)->execute(older_schema(Dialect::postgres, 2)));
+    }
+    const std::string text = joined(small_export(file("small.db")));
+    const auto done = import_text(store, text);
+    ASSERT_TRUE(done) << done.error().message();
+    EXPECT_EQ(export_text(store), text);
 }
 
 TEST_F(PostgresTransfer, an_engine_that_writes_meanwhile_waits) {

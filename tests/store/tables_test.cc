@@ -86,9 +86,11 @@ std::unique_ptr<SqliteDb> fresh_database() {
 template <class Row>
 class TableOf : public testing::Test {};
 
-using RowTypes = testing::Types<core::Execution, core::ExecutionInput, core::Attempt,
-                                core::GrantRow, core::Lane, core::Route, core::IdempotencyEntry,
-                                core::WorkerRow, core::ExecutionEvent, core::LogEvent>;
+using RowTypes =
+    testing::Types<core::Execution, core::ExecutionInput, core::Attempt, core::GrantRow, core::Lane,
+                   core::Route, core::IdempotencyEntry, core::WorkerRow, core::Flow, core::Edge,
+                   core::EdgeGroup, core::FlowWork, core::Suspension, core::Waitpoint, core::Signal,
+                   core::Satisfier, core::HmacKey, core::ExecutionEvent, core::LogEvent>;
 TYPED_TEST_SUITE(TableOf, RowTypes);
 
 TYPED_TEST(TableOf, defaults_of_the_schema_are_those_of_the_record) {

@@ -65,6 +65,9 @@ void fill_store(Store& store) {
     put(store, changes(route_of(1, "default"), route_of(2, "tricky \"lane\"", "cuda,gpu")));
     put(store, changes(core::Lane{"default", LaneState::active, t0},
                        core::Lane{"東京", LaneState::draining, 0}));
+    put(store, changes(flow_of(3), full_flow(11), full_edge(11, 1, 1, 2), edge_of(3, 2, 2, 3),
+                       full_group(11, 2), group_of(3, 3), full_work(11, 2),
+                       work_of(3, core::FlowWorkKind::cancel_rest, 0)));
     put(store, changes(full_execution(1, 2), full_input(1), full_attempt(1, 0), full_attempt(1, 3),
                        full_grant(1), full_event(1, 2), full_log_event(1)));
     Eid eid = 2;
@@ -75,6 +78,11 @@ void fill_store(Store& store) {
     tagged.has_tags = true;
     put(store, changes(tagged, input_of(eid, {{"a.b", "c"}, {"d", ""}}),
                        event_of(tagged, LeaseEventType::acquired)));
+    put(store, changes(full_suspension(2, 1), suspension_of(2, 2), full_waitpoint(2, 7),
+                       waitpoint_of(3, 6), full_signal(2, 1, 7), signal_of(2, 2, 7),
+                       core::Satisfier{{{2, 1}, 0, "a \"token\""}, 1},
+                       core::Satisfier{{{2, 1}, 3, ""}, 0}, full_key("k2"),
+                       core::HmacKey{"k1", "x", false, 0, false, {}}));
     put(store, changes(full_worker(), worker_of("other", "two")));
     put(store, changes(idempotency_of("acme", "key", id_of(1, 513), t0 + 1)));
 }
@@ -87,6 +95,23 @@ void add_odd_texts(Store& store) {
     odd.capability_hash = std::string("with\0NUL", 8);
     put(store, changes(odd));
     put(store, changes(idempotency_of("acme", std::string("k\0y", 3), id_of(2), 0)));
+}
+
+std::vector<std::string> flow_export(const std::string& path) {
+    {
+        auto opened = open_sqlite(path);
+        EXPECT_TRUE(opened) << opened.error().message();
+        Store& store = **opened;
+        core::Flow flow = flow_of(1);
+        flow.node_count = flow.live = 2;
+        flow.edge_count = 1;
+        flow.graph_revision = 3;
+        flow.deadline_at = t0 + 60'000;
+        put(store, changes(route_of(1, "default"), flow, member_of(1, 1, 1), input_of(1),
+                           member_of(2, 1, 1), input_of(2), edge_of(1, 1, 1, 2), group_of(1, 2),
+                           work_of(1, core::FlowWorkKind::ended, 1)));
+    }
+    return lines_of(export_text(path));
 }
 
 std::vector<std::string> small_export(const std::string& path) {

@@ -30,5 +30,8 @@ void add_odd_texts(Store& store);
 /// The lines of a small export that is right, of a store made at `path`: 1 header, 2 route, 3 lane,
 /// 4-5 executions, 6-7 inputs, 8-9 events, 10 log event, 11 end.
 std::vector<std::string> small_export(const std::string& path);
+/// The same of a flow: 1 header, 2 route, 3 flow, 4-5 members, 6-7 inputs, 8 edge, 9 group, 10 work
+/// 11 end.
+std::vector<std::string> flow_export(const std::string& path);
 
 }  // namespace ff::store::test

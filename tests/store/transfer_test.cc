@@ -31,7 +31,9 @@ std::string rows_missing(const std::string& a, const std::string& b) {
     for (const char* table :
          {"ff_route", "ff_lane_registry", "ff_exec_core", "ff_exec_input", "ff_attempt",
           "ff_claim_grant", "ff_idempotency", "ff_worker_registry", "ff_exec_event", "ff_log_event",
-          "ff_ready", "ff_timer", "ff_listed", "ff_exec_tag", "ff_partition_config"}) {
+          "ff_flow", "ff_edge", "ff_edge_group", "ff_flow_work", "ff_suspension", "ff_waitpoint",
+          "ff_signal", "ff_satisfier", "ff_hmac_key", "ff_ready", "ff_timer", "ff_listed",
+          "ff_exec_tag", "ff_partition_config"}) {
         const std::string name = table;
         const auto count = (*db)->scalar("SELECT COUNT(*) FROM (SELECT * FROM main." + name +
                                          " EXCEPT SELECT * FROM other." + name + ")");
@@ -107,6 +109,17 @@ TEST_F(Transfer, reads_of_the_copy_are_those_of_the_original) {
     same([](Reader& r) { return r.timers_after({}, 100); });
     same([](Reader& r) { return r.listed_after(Bucket::none, 0, 100); });
     same([](Reader& r) { return r.newest_with_tag("city", "東京", 1'000, 10); });
+    same([](Reader& r) { return r.flows({}, {}, 100); });
+    same([](Reader& r) { return r.members(flow_id_of(11), {}, 100); });
+    same([](Reader& r) { return r.edges_of_flow(flow_id_of(11)); });
+    same([](Reader& r) { return r.groups_of_flow(flow_id_of(11)); });
+    same([](Reader& r) { return r.flow_work({}, 100); });
+    same([](Reader& r) { return r.suspensions(2); });
+    same([](Reader& r) { return r.suspended("default", {}, 100); });
+    same([](Reader& r) { return r.open_waitpoints(2, {}, 100); });
+    same([](Reader& r) { return r.signals(2, 0, 100); });
+    same([](Reader& r) { return r.satisfiers({2, 1}); });
+    same([](Reader& r) { return r.hmac_keys(); });
     EXPECT_EQ(find_grant(**a, id_of(1, 513)), find_grant(**b, id_of(1, 513)));
     EXPECT_EQ(look(**b, [](Reader& r) { return r.input(1); })->payload, all_bytes());
 }
@@ -262,9 +275,9 @@ TEST_F(Transfer, whatever_is_wrong_is_named_with_its_line) {
         {1, "", "hello", "line 1: this is not an export of ff"},
         {1, "", R"({"table":"ff_route","row":{}})", "line 1: this is not an export of ff"},
         {1, "export\":1", "export\":2", "line 1: the export has format 2, this program reads 1"},
-        {1, "schema\":2", "schema\":99", "line 1: the export has schema version 99"},
+        {1, "schema\":4", "schema\":99", "line 1: the export has schema version 99"},
         {1, "schema", "scheme", "line 1: the header: schema: is missing"},
-        {1, "schema\":2", "schema\":-1", "line 1: the header: schema: is not a possible number"},
+        {1, "schema\":4", "schema\":-1", "line 1: the header: schema: is not a possible number"},
         {1, "partitions", "parts", "line 1: the header: partitions: is missing"},
         {1, "\"flow\":1", "\"flow\":0", "line 1: the header: flow: is not a possible number"},
         {1, "event_high", "event_low", "line 1: the header: event_high: is missing"},
@@ -327,6 +340,74 @@ TEST_F(Transfer, whatever_is_wrong_is_named_with_its_line) {
     }
 }
 
+TEST_F(Transfer, what_is_wrong_with_a_flow_is_named_with_its_line) {
+    const std::vector<std::string> good = flow_export(folder_.file("flow.db"));
+    ASSERT_EQ(good.size(), 11U);
+    const auto done = import_text(folder_.file("good.db"), joined(good));
+    ASSERT_TRUE(done) << done.error().message();
+    const std::string other = "00000000000000000000000000000002";
+    const std::string named = "00000000-0000-0000-0000-000000000002";
+    const std::vector<BadLine> bad{
+        {3, "\"partition\":0", "\"partition\":1", "ff_flow: partition: 1 lies beyond"},
+        {3, "\"timer_at\":1700000060000", "\"sealed\":1", "ff_flow: timer_at: should be set"},
+        {3, "\"live_members\":2", "\"live_members\":2,\"paused\":1", "ff_flow: held: should be 1"},
+        {3, "\"graph_revision\":3", "\"graph_revision\":4",
+         "ff_flow: graph_revision: is not the number of nodes and edges"},
+        {3, "\"flow_kind\":\"pipeline\",", "", "ff_flow: flow_kind: is missing"},
+        {5, "\"flow_id\":\"00000000000000000000000000000001\"", "\"flow_id\":\"" + other + "\"",
+         "ff_exec_core: flow_id: there is no flow " + named},
+        {8, "\"flow_id\":\"00000000000000000000000000000001\"", "\"flow_id\":\"" + other + "\"",
+         "ff_edge: flow_id: there is no flow " + named},
+        {8, "\"created_at\"", "\"edge_state\":7,\"created_at\"",
+         "ff_edge: edge_state: 7 is not one of its values"},
+        {9, "\"flow_id\":\"00000000000000000000000000000001\"", "\"flow_id\":\"" + other + "\"",
+         "ff_edge_group: flow_id: there is no flow " + named},
+        {10, "\"flow_id\":\"00000000000000000000000000000001\"", "\"flow_id\":\"" + other + "\"",
+         "ff_flow_work: flow_id: there is no flow " + named},
+        {9, "", good[7],
+         "ff_edge: upstream_id {fp:0}:00000000-0000-0000-0000-000000000001, edge_id"
+         " 00000000-0000-0000-0000-000000000001: there are two such rows"},
+        {11, "\"ff_flow\":1", "\"ff_flow\":2", "ff_flow: there are 1 rows and should be 2"},
+        {11, "\"ff_edge_group\":1,", "", "ff_edge_group: there are 1 rows and should be counted"},
+    };
+    for (const BadLine& fault : bad) {
+        std::vector<std::string> lines = good;
+        std::string& line = lines[fault.line - 1];
+        const std::size_t at = line.find(fault.from);
+        ASSERT_NE(at, std::string::npos) << fault.from << " is not in " << line;
+        line.replace(fault.from.empty() ? 0 : at,
+                     fault.from.empty() ? line.size() : fault.from.size(), fault.to);
+        expect_refused(joined(lines), "line " + std::to_string(fault.line) + ": " + fault.message,
+                       Soundness::demanded);
+    }
+}
+
+TEST_F(Transfer, an_export_from_before_there_were_flows_or_waits_is_read) {
+    std::vector<std::string> lines = small();
+    const auto cut = [](std::string& line, const std::string& from, const std::string& to) {
+        const std::size_t at = line.find(from);
+        ASSERT_NE(at, std::string::npos) << from << " is not in " << line;
+        line.replace(at, from.size(), to);
+    };
+    for (const char* table :
+         {"ff_suspension", "ff_waitpoint", "ff_signal", "ff_satisfier", "ff_hmac_key"}) {
+        cut(lines.back(), "\"" + std::string(table) + "\":0,", "");
+    }
+    expect_refused(joined(lines), "line 11: ff_suspension: there are 0 rows and should be counted");
+    cut(lines.front(), "\"schema\":4", "\"schema\":3");
+    auto done = import_text(folder_.file("three.db"), joined(lines));
+    ASSERT_TRUE(done) << done.error().message();
+    EXPECT_EQ(done->total(), 9U);
+    for (const char* table : {"ff_flow", "ff_edge", "ff_edge_group", "ff_flow_work"}) {
+        cut(lines.back(), "\"" + std::string(table) + "\":0,", "");
+    }
+    expect_refused(joined(lines), "line 11: ff_flow: there are 0 rows and should be counted");
+    cut(lines.front(), "\"schema\":3", "\"schema\":2");
+    done = import_text(folder_.file("two.db"), joined(lines));
+    ASSERT_TRUE(done) << done.error().message();
+    EXPECT_EQ(done->total(), 9U);
+}
+
 TEST_F(Transfer, a_text_of_the_wrong_length_is_refused) {
     const std::vector<std::string> good = small();
     expect_refused("", "line 1: this is not an export of ff");
@@ -385,6 +466,19 @@ TEST_F(Transfer, a_fresh_store_takes_an_import_and_loses_its_own_lanes) {
         ASSERT_TRUE(opened);
         put(**opened, changes(core::Lane{"default", LaneState::paused, 1},
                               core::Lane{"own", LaneState::active, 1}));
+    }
+    const std::string text = joined(small());
+    const auto done = import_text(path, text);
+    ASSERT_TRUE(done) << done.error().message();
+    EXPECT_EQ(export_text(path), text);
+}
+
+TEST_F(Transfer, an_empty_store_of_an_older_schema_takes_an_import) {
+    const std::string path = folder_.file("older.db");
+    {
+        auto db = SqliteDb::open(path, OpenMode::write, 0);
+        ASSERT_TRUE(db);
+        ASSERT_TRUE((*db)->execute(older_schema(Dialect::sqlite, 2)));
     }
     const std::string text = joined(small());
     const auto done = import_text(path, text);

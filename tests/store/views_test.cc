@@ -97,6 +97,8 @@ TEST_F(Views, an_execution_shows_its_route_its_input_and_its_rare_members) {
         {"cancellation_reason", "cancelled"},
         {"cancelled_by", "operator"},
         {"created_at", std::to_string(row.created_at)},
+        {"flow_id", row.flow_id->to_string()},
+        {"flow_node", "node"},
     };
     for (const auto& [column, value] : expected) {
         EXPECT_EQ(ask(column, "ff_executions"), value) << column;
@@ -132,6 +134,57 @@ TEST_F(Views, events_stand_in_the_views_of_their_families) {
     EXPECT_EQ(ask("COUNT(*) || type", "ff_operator_event"), "1noted");
     EXPECT_EQ(ask("COUNT(*) || type", "ff_worker_registry_event"), "1registered");
     EXPECT_EQ(ask("execution_id IS NULL", "ff_worker_registry_event"), "1");
+
+    core::LogEvent sealed;
+    sealed.family = core::LogFamily::flows;
+    sealed.type = "sealed";
+    sealed.flow_id = flow_id_of(3);
+    put(store(), changes(sealed));
+    EXPECT_EQ(ask("COUNT(*) || flow_id", "ff_flow_event"), "1" + flow_id_of(3).to_string());
+}
+
+TEST_F(Views, flows_edges_and_groups_are_words) {
+    put(store(), changes(full_flow(1), full_edge(1, 7, 1, 2), full_group(1, 2), flow_of(2),
+                         edge_of(2, 8, 3, 4)));
+    const std::string flow = flow_id_of(1).to_string();
+    const std::string of = " WHERE flow_id = '" + flow + "'";
+    EXPECT_EQ(ask("public_flow_state || on_member_failure || cancellation_policy", "ff_flows" + of),
+              "cancelledcancel_restcancel_pending");
+    EXPECT_EQ(ask("live_members || flow_kind || cancel_reason", "ff_flows" + of),
+              "6pipelineno longer wanted");
+    EXPECT_EQ(ask("on_member_failure", "ff_flows WHERE public_flow_state = 'open'"), "continue");
+    EXPECT_EQ(ask("cancellation_policy IS NULL", "ff_flows WHERE public_flow_state = 'open'"), "1");
+    EXPECT_EQ(ask("edge_id", "ff_edges" + of), uuid_of(7).to_string());
+    EXPECT_EQ(ask("upstream_execution_id || downstream_execution_id", "ff_edges" + of),
+              id_of(1).to_string() + id_of(2).to_string());
+    EXPECT_EQ(ask("dependency_kind || edge_state || dependency_state || resolved_outcome",
+                  "ff_edges" + of),
+              "alwaysappliedimpossiblefailed");
+    EXPECT_EQ(ask("edge_state || (dependency_state IS NULL)", "ff_edges WHERE condition IS NULL"),
+              "pending1");
+    EXPECT_EQ(ask("policy || k || on_satisfied || group_state", "ff_edge_groups" + of),
+              "quorum2cancel_remainingsatisfied");
+    EXPECT_EQ(ask("downstream_execution_id", "ff_edge_groups" + of), id_of(2).to_string());
+}
+
+TEST_F(Views, waits_are_words_and_keep_their_secrets) {
+    put(store(), changes(waiting(1, 1), input_of(1), full_suspension(1, 1), full_waitpoint(1, 7),
+                         full_signal(1, 3, 7), full_key("k1")));
+    EXPECT_EQ(ask("execution_id || suspension_id", "ff_suspensions"),
+              id_of(1).to_string() + full_suspension(1, 1).id.to_string());
+    EXPECT_EQ(ask("requested_by || timeout_behavior || resume_trigger", "ff_suspensions"),
+              "system_timeout_policyfailsignal");
+    EXPECT_EQ(ask("closer_signal_id", "ff_suspensions"), uuid_of(9).to_string());
+    EXPECT_EQ(ask("waitpoint_id || execution_id || waitpoint_state", "ff_waitpoints"),
+              uuid_of(7).to_string() + id_of(1).to_string() + "active");
+    EXPECT_EQ(ask("signal_id || waitpoint_id || execution_id", "ff_signals"),
+              uuid_of(3).to_string() + uuid_of(7).to_string() + id_of(1).to_string());
+    EXPECT_EQ(ask("target_scope || observed_effect", "ff_signals"),
+              "waitpointbuffered_for_pending_waitpoint");
+    EXPECT_EQ(ask("kid || is_current", "ff_waitpoint_hmac"), "k11");
+    const std::string views = view_statements(Dialect::sqlite);
+    EXPECT_EQ(views.find("secret"), std::string::npos);
+    EXPECT_EQ(views.find("token,"), std::string::npos);
 }
 
 TEST_F(Views, the_other_dialect_has_the_same_views) {
@@ -144,7 +197,7 @@ TEST_F(Views, the_other_dialect_has_the_same_views) {
         return out;
     };
     const auto sqlite = names(view_statements(Dialect::sqlite));
-    EXPECT_EQ(sqlite.size(), 7U);
+    EXPECT_EQ(sqlite.size(), 15U);
     EXPECT_EQ(names(view_statements(Dialect::postgres)), sqlite);
 }
 

@@ -62,6 +62,13 @@ expected<ClaimResult> World::run(Claim op) {
         load({found->id, core::InputNeed::always, false, false}, view);
         const core::Lessee lessee{op.worker_id,    op.worker_instance_id, route(*found).key.lane,
                                   op.lease_ttl_ms, std::nullopt,          std::nullopt};
+        load_more(IssueClaimGrant{.execution_id = found->id}, view);  // its flow
+        if (found->flow_id) {
+            if (auto instead = core::hold_back(view, *found, context())) {
+                FF_TRY_VOID(settle(view, core::Decision<Done>(Done{}, std::move(*instead))));
+                continue;
+            }
+        }
         FF_TRY(auto task, settle(view, core::decide_take(view, *found, lessee, context())));
         if (task) {  // else it was at its reclaim cap and has ended: look on
             result.tasks.push_back(std::move(*task));
@@ -90,8 +97,9 @@ const core::Execution* World::candidate(const Claim& op) const {
     for (const auto& [id, e] : records.executions) {
         const core::Route& way = route(e);
         const LaneState lane = records.lanes.at(way.key.lane).state;
-        if (core::ready_key(e) && contains(op.lanes, way.key.lane) && lane != LaneState::paused &&
-            lane != LaneState::disabled && satisfies(op.capabilities, way.required) &&
+        if (core::ready_key(e) && !e.gate && contains(op.lanes, way.key.lane) &&
+            lane != LaneState::paused && lane != LaneState::disabled &&
+            satisfies(op.capabilities, way.required) &&
             (!op.ns || *op.ns == way.key.ns) &&
             (op.kinds.empty() || contains(op.kinds, way.key.kind)) &&
             (best == nullptr || place(e) < place(*best))) {
@@ -167,6 +175,7 @@ void World::load(const core::ReadSet::ExecutionNeed& need, core::Snapshot& view)
     }
     const core::Execution& e = *cell.execution.current;
     view.index_by_eid(cell);
+    load_open_waits(e, view);
     if (core::needs_input(need.input, e)) {
         cell.input.load(copy_of(records.inputs, e.eid));
     }
@@ -204,6 +213,8 @@ void World::load(const core::ReadSet& set, core::Snapshot& view) const {
         }
         view.load_leased_by(key, std::move(held));
     }
+    load_flows(set, view);
+    load_waits(set, view);
 }
 
 // ------------------------------------------------------------------------------------- commit
@@ -219,6 +230,7 @@ void World::commit(core::Snapshot& view, Steps steps) {
         }
         routes_ = std::move(grown);
     }
+    keep_waits(view);
     keep_dirty(records.lanes, view.lanes);
     keep_dirty(records.workers, view.workers);
     for (core::ExecutionCell& cell : view.cells) {
@@ -229,6 +241,9 @@ void World::commit(core::Snapshot& view, Steps steps) {
         if (cell.execution.current) {
             keep(cell);
         }
+        if (cell.group.dirty) {
+            records.groups.insert_or_assign(cell.id, *cell.group.current);
+        }
         if (cell.execution.dirty && cell.execution.current) {
             check(cell);
             if (steps == Steps::one) {
@@ -237,6 +252,7 @@ void World::commit(core::Snapshot& view, Steps steps) {
         }
     }
     keep_dirty(records.idempotency, view.idempotency_entries);
+    keep_flows(view);
     std::ranges::copy(view.events, std::back_inserter(records.events));
     std::ranges::copy(view.log_events, std::back_inserter(records.log_events));
 }
@@ -274,6 +290,7 @@ void World::erase(const core::Execution& gone) {
     records.inputs.erase(gone.eid);
     records.attempts.erase(gone.eid);
     records.grants.erase(gone.eid);
+    erase_waits(gone.eid);
 }
 
 void World::check(const core::ExecutionCell& cell) {
@@ -283,6 +300,7 @@ void World::check(const core::ExecutionCell& cell) {
         std::ranges::copy(*kept | std::views::values, std::back_inserter(rows));
     }
     std::ranges::move(core::check_invariants(e, rows), std::back_inserter(violations));
+    check_waits(e);
     const auto require = [&](bool holds, const char* sentence) {
         if (!holds) {
             violations.emplace_back(sentence);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/cascade.h"
 #include "core/decide.h"
 #include "core/derive.h"
 
@@ -27,6 +28,15 @@ struct Records {
     std::map<std::string, core::Lane> lanes;
     std::map<core::IdempotencyKey, core::IdempotencyEntry> idempotency;
     std::map<core::WorkerKey, core::WorkerRow> workers;
+    std::map<FlowId, core::Flow> flows;
+    std::map<core::EdgeKey, core::Edge> edges;
+    std::map<ExecutionId, core::EdgeGroup> groups;
+    std::map<core::FlowWorkKey, core::FlowWork> work;
+    std::map<core::SuspensionKey, core::Suspension> suspensions;
+    std::map<WaitpointId, core::Waitpoint> waitpoints;
+    std::map<core::SignalKey, core::Signal> signals;
+    std::map<core::SatisfierKey, core::Satisfier> satisfiers;
+    std::map<std::string, core::HmacKey> hmac_keys;
     std::vector<core::ExecutionEvent> events;
     std::vector<core::LogEvent> log_events;
 
@@ -55,6 +65,10 @@ class World {
         return decide_and_commit(op);
     }
     expected<CreateResult> run(CreateExecution op);
+    expected<SubmitFlowResult> run(SubmitFlow op);
+    expected<SuspendResult> run(Suspend op);
+    expected<SignalResult> run(DeliverSignal op);
+    expected<SignalResult> run(DeliverApprovalSignal op);
     expected<ClaimResult> run(Claim op);
     expected<ClaimForWorkerResult> run(ClaimForWorker op);
 
@@ -74,7 +88,7 @@ class World {
 
     enum class Steps : std::uint8_t { one, several };
 
-    core::Context context() { return {now, ids_, numbers_, *policies_, settings_}; }
+    core::Context context() { return {now, ids_, numbers_, *policies_, settings_, *keystore_}; }
     [[nodiscard]] core::Snapshot empty_view() const { return core::Snapshot(*routes_); }
     void load(const core::ReadSet& set, core::Snapshot& view) const;
     /// Keeps what the view has become, and checks it.
@@ -94,22 +108,51 @@ class World {
         core::reads(op, set);
         core::Snapshot view(*routes_);
         load(set, view);
+        load_more(op, view);
         auto decision = core::decide(view, op, context());
         return settle(view, std::move(decision));
+    }
+    /// Loads what is asked for because of what is loaded.
+    template <class Op>
+    void load_more(const Op& op, core::Snapshot& view) const {
+        using core::reads_more;
+        for (;;) {
+            core::ReadSet set;
+            reads_more(view, op, set);
+            if (set.empty()) {
+                return;
+            }
+            load(set, view);
+        }
     }
     /// Keeps what was decided, also what a rejection writes.
     template <class R>
     expected<R> settle(core::Snapshot& view, core::Decision<R> decision) {
         if (!decision.answer && !decision.changes.empty() &&
             decision.answer.error().code != ErrorCode::lease_expired &&
-            decision.answer.error().code != ErrorCode::capability_mismatch) {
+            decision.answer.error().code != ErrorCode::capability_mismatch &&
+            decision.answer.error().code != ErrorCode::invalid_token &&
+            decision.answer.error().code != ErrorCode::token_expired) {
             violations.push_back("rejection: " + decision.answer.error().message() +
                                  " wrote something");
         }
-        view.apply(std::move(decision.changes));
-        commit(view, Steps::one);
+        apply(view, std::move(decision.changes));
+        const bool alone = work_.empty();
+        follow_up(view);
+        commit(view, alone ? Steps::one : Steps::several);
         return std::move(decision.answer);
     }
+    /// Keeps changes, and what follows from them for flows.
+    void apply(core::Snapshot& view, core::Changes changes);
+    void follow_up(core::Snapshot& view);
+    void load_flows(const core::ReadSet& set, core::Snapshot& view) const;
+    void keep_flows(core::Snapshot& view);
+    void check_flow(const FlowId& id);
+    void load_open_waits(const core::Execution& e, core::Snapshot& view) const;
+    void load_waits(const core::ReadSet& set, core::Snapshot& view) const;
+    void keep_waits(core::Snapshot& view);
+    void erase_waits(core::Eid eid);
+    void check_waits(const core::Execution& e);
     void load(const core::ReadSet::ExecutionNeed& need, core::Snapshot& view) const;
     void keep(core::ExecutionCell& cell);
     void erase(const core::Execution& gone);
@@ -119,12 +162,14 @@ class World {
     /// The first in claim order that this worker may have.
     [[nodiscard]] const core::Execution* candidate(const Claim& op) const;
 
-    // Shared by copies: routes are replaced, never changed; the cache only saves parsing.
+    // Shared by copies: routes are replaced, never changed; the others only save work.
     std::shared_ptr<const core::RouteTable> routes_ = std::make_shared<core::RouteTable>();
     std::shared_ptr<core::PolicyCache> policies_ = std::make_shared<core::PolicyCache>();
+    std::shared_ptr<core::Keystore> keystore_ = std::make_shared<core::Keystore>();
     core::Settings settings_;
     SeededIdSource ids_;
     Numbers numbers_;
+    std::vector<core::FlowWork> work_;  ///< empty between operations
 };
 
 }  // namespace ff::testing

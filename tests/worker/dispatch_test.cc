@@ -368,6 +368,37 @@ TEST_F(Dispatch, AResultThatWasRefusedLeavesTheTaskOpen) {
     EXPECT_EQ(done.reason, "my result is too big");
 }
 
+TEST_F(Dispatch, ATaskWhoseLastCallWasRefusedIsLetGo) {
+    engine->refuse([](const Request& request) -> std::optional<Error> {
+        const bool finishing =
+            std::holds_alternative<Complete>(request) || std::holds_alternative<Fail>(request);
+        return finishing ? std::optional(Error{ErrorCode::invalid_input, "no", {}}) : std::nullopt;
+    });
+    Worker worker(engine, options());
+    worker.on("k", [] { return 1; });
+    start(worker);
+    (void)submit(Submit("k"));
+    ASSERT_TRUE(eventually([&] { return worker.stats().lost == 1; })) << lines->all();
+    EXPECT_TRUE(eventually([&] { return worker.stats().running == 0; }));
+    EXPECT_TRUE(lines->contain("was not finished; its lease is left to expire")) << lines->all();
+    clock->advance(20'000);
+    ASSERT_TRUE(eventually([&] { return engine->count("heartbeat_worker") == 1; }));
+    EXPECT_EQ(engine->count("renew"), 0U) << "somebody else may have it";
+}
+
+TEST_F(Dispatch, ATaskMayBeGivenBack) {
+    const Finished done = run([](Task& task) -> Result {
+        if (task.resumed()) {
+            return task.complete(static_cast<int>(task.attempt_index()));
+        }
+        const Result given_back = task.release();
+        EXPECT_EQ(given_back.kind(), Result::Kind::released);
+        EXPECT_EQ(task.try_release().error().message(), "invalid_input: task finished");
+        return given_back;
+    });
+    EXPECT_EQ(done.as<int>(), 0) << "the same attempt goes on";
+}
+
 TEST_F(Dispatch, TheResultOfAnotherTaskIsNoResult) {
     std::optional<Result> kept;
     Worker worker(engine, options());

@@ -170,6 +170,24 @@ TEST_F(Draining, WhatCannotBeGivenBackIsLeftToExpire) {
     EXPECT_TRUE(stopping.join());
 }
 
+TEST_F(Draining, AnEngineThatDoesNotAnswerHoldsUpTheEndOnlySoLong) {
+    WorkerOptions given = options();
+    given.drain_timeout = 0s;
+    Worker worker(engine, given);
+    add_stubborn_handler(worker);
+    start(worker);
+    begin();
+    engine->hold("release");
+    Stopping stopping(worker);
+    ASSERT_TRUE(eventually([&] {
+        clock->advance(100);
+        return lines->contain("could not be given back, its lease will expire: timeout");
+    })) << lines->all();
+    gate.open();
+    EXPECT_TRUE(stopping.join());
+    engine->let_go();
+}
+
 TEST_F(Draining, ACompletionUnderWayIsNotGivenToSomebodyElse) {
     WorkerOptions given = options();
     given.drain_timeout = 0s;

@@ -1,0 +1,67 @@
+#include "client/remote_ids.h"
+
+#include <variant>
+
+namespace ff::client {
+
+MintedIds mint_ids(Request& request) {
+    MintedIds out;
+    const auto mint_flow = [&](std::optional<FlowId>& id) {
+        if (!id) {
+            id = out.flow = FlowId{new_uuid()};
+        }
+    };
+    const auto mint_signal = [&](std::optional<SignalId>& id) {
+        if (!id) {
+            id = out.signal = SignalId{new_uuid()};
+        }
+    };
+    if (auto* create = std::get_if<CreateFlow>(&request)) {
+        mint_flow(create->flow_id);
+    } else if (auto* submit = std::get_if<SubmitFlow>(&request)) {
+        mint_flow(submit->flow_id);
+    } else if (auto* stage = std::get_if<StageDependencyEdge>(&request)) {
+        if (!stage->edge_id) {
+            stage->edge_id = out.edge = EdgeId{new_uuid()};
+            out.staged_revision = stage->expected_graph_revision + 1;
+        }
+    } else if (auto* spawn = std::get_if<SpawnChildren>(&request)) {
+        for (FlowNode& node : spawn->nodes) {
+            if (!node.execution.execution_id) {
+                // In the partition of the caller, which is its flow's.
+                node.execution.execution_id =
+                    ExecutionId{spawn->lease.execution_id.partition, new_uuid()};
+            }
+        }
+    } else if (auto* signal = std::get_if<DeliverSignal>(&request)) {
+        mint_signal(signal->signal_id);
+    } else if (auto* approval = std::get_if<DeliverApprovalSignal>(&request)) {
+        mint_signal(approval->signal_id);
+    }
+    return out;
+}
+
+Response settle(const MintedIds& minted, Response response) {
+    if (!response) {
+        if (minted.edge && response.error().code == ErrorCode::dependency_already_exists) {
+            return Reply(StageEdgeResult{*minted.edge, minted.staged_revision});
+        }
+        return response;
+    }
+    if (minted.signal) {
+        auto* delivered = std::get_if<SignalResult>(&*response);
+        if (delivered != nullptr && delivered->signal_id == *minted.signal) {
+            delivered->duplicate = false;
+        }
+    }
+    if (minted.flow) {
+        if (auto* made = std::get_if<CreateFlowResult>(&*response)) {
+            made->created = true;
+        } else if (auto* submitted = std::get_if<SubmitFlowResult>(&*response)) {
+            submitted->created = true;
+        }
+    }
+    return response;
+}
+
+}  // namespace ff::client

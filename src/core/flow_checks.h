@@ -1,0 +1,27 @@
+// What the operations that build flows share: checks of their arguments, and new rows.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <ff/flows.h>
+
+#include "core/context.h"
+#include "core/records.h"
+
+namespace ff::core {
+
+expected<void> check_flow_labels(std::string_view flow_kind, std::string_view ns,
+                                 const FlowSettings& settings);
+expected<void> check_flow_tags(const Tags& tags);
+expected<void> check_group_policy(const GroupPolicy& policy);
+/// What an edge passes on, and its condition.
+expected<void> check_edge_texts(std::string_view data_passing_ref, std::string_view when,
+                                DependencyKind kind);
+
+Flow new_flow(const FlowId& id, std::string kind, std::string ns, const FlowSettings& settings,
+              const Context& ctx);
+/// What does not matter for the kind of policy is left at its default.
+void set_policy(EdgeGroup& group, const GroupPolicy& policy);
+
+}  // namespace ff::core

@@ -1,0 +1,126 @@
+// The repair passes of flows. What ends, cancels and limits cause happens in their own transaction;
+// these find nothing in a healthy store, except edges that a client staged and forgot to apply.
+#include <algorithm>
+#include <iterator>
+
+#include "core/cascade.h"
+#include "core/decide.h"
+#include "core/flow_invariants.h"
+#include "engine/scanners.h"
+
+namespace ff::engine {
+
+namespace {
+
+constexpr std::size_t flows_per_pass = 50;
+/// A pass that has seen as many rows ends: the next goes on.
+constexpr std::size_t rows_per_pass = 10'000;
+constexpr std::size_t staged_per_pass = 1'000;
+/// A client that has not applied its edge by then has forgotten it.
+constexpr DurationMs staged_patience_ms = 30'000;
+constexpr std::size_t members_page = 1'000;
+
+expected<core::FlowRows> rows_of(store::Reader& reader, const core::Flow& flow) {
+    core::FlowRows rows;
+    rows.flow = flow;
+    std::optional<ExecutionId> after;
+    for (;;) {
+        FF_TRY(auto page, reader.members(flow.id, after, members_page));
+        const bool last = page.size() < members_page;
+        if (!page.empty()) {
+            after = page.back().id;
+        }
+        std::ranges::move(page, std::back_inserter(rows.members));
+        if (last) {
+            break;
+        }
+    }
+    FF_TRY(rows.edges, reader.edges_of_flow(flow.id));
+    FF_TRY(rows.groups, reader.groups_of_flow(flow.id));
+    FF_TRY(const auto work, reader.flow_work(flow.id, 1));
+    rows.work_waits = !work.empty();
+    return rows;
+}
+
+}  // namespace
+
+expected<void> Scanners::visit_flows(std::optional<FlowId>& at, const FlowVisit& visit) {
+    store::Store& store = batch_.store();
+    if (batch_.take_unsynced()) {
+        FF_TRY_VOID(store.make_durable());  // a reader waits for what nobody else would sync now
+    }
+    return store.read([&](store::Reader& reader) -> expected<void> {
+        FF_TRY(const auto flows, reader.flows(std::nullopt, at, flows_per_pass));
+        const auto after_all =
+            flows.size() < flows_per_pass ? std::nullopt : std::optional(flows.back().id);
+        std::size_t seen = 0;
+        for (const core::Flow& flow : flows) {
+            if (seen >= rows_per_pass) {
+                return {};
+            }
+            at = flow.id;
+            if (flow.live == 0 && flow.finished_at) {
+                continue;  // over, and checked when it ended
+            }
+            FF_TRY(const core::FlowRows rows, rows_of(reader, flow));
+            seen += rows.members.size() + rows.edges.size();
+            visit(rows);
+        }
+        at = after_all;
+        return {};
+    });
+}
+
+expected<ScannerResult> Scanners::flow_projector(TimestampMs /*now*/) {
+    ScannerResult result;
+    FF_TRY_VOID(visit_flows(projector_at_, [&](const core::FlowRows& rows) {
+        for (const std::string& finding : core::check_flow(rows)) {
+            result.findings.push_back("flow " + rows.flow.id.to_string() + ": " + finding);
+        }
+    }));
+    result.errors = result.findings.size();
+    return result;
+}
+
+expected<ScannerResult> Scanners::dependency_reconciler(TimestampMs now) {
+    ScannerResult result;
+    std::vector<core::FlowWork> overdue;
+    FF_TRY_VOID(visit_flows(dependencies_at_, [&](const core::FlowRows& rows) {
+        const FlowId& flow = rows.flow.id;
+        if (!rows.work_waits) {
+            for (const core::EdgeKey& key : core::overdue_edges(rows)) {
+                const auto edge = std::ranges::find(rows.edges, key, &core::Edge::key);
+                overdue.push_back({{flow, core::FlowWorkKind::ended, edge->upstream}, {}, now});
+            }
+        }
+        const bool waits = std::ranges::any_of(
+            rows.members, [](const core::Execution& member) { return member.gate.has_value(); });
+        if (waits && !rows.flow.paused && rows.flow.slots < rows.flow.max_active_members) {
+            overdue.push_back({{flow, core::FlowWorkKind::unpark, ExecutionId{}}, {}, now});
+        }
+    }));
+    std::vector<core::EdgeKey> staged;
+    FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
+        FF_TRY(staged, batch_.store().scan_staged(now - staged_patience_ms, staged_per_pass));
+        core::ReadSet set;
+        set.edges = staged;
+        FF_TRY_VOID(batch_.store().load(set, batch_.snapshot()));
+        for (const core::EdgeKey& key : staged) {
+            const core::Edge* edge = batch_.snapshot().edge(key);
+            if (edge == nullptr) {
+                continue;
+            }
+            const ApplyDependency apply{key.flow, key.id, edge->upstream, edge->downstream};
+            FF_TRY(const auto decision, batch_.decide_one(apply));
+            result.processed += decision.answer ? 1 : 0;
+        }
+        core::Changes repairs;
+        repairs.follow_ups = overdue;
+        batch_.keep(std::move(repairs));
+        return {};
+    }));
+    result.processed += overdue.size();
+    return result;
+}
+
+}  // namespace ff::engine

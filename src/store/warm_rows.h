@@ -1,0 +1,82 @@
+// Rows as they were committed, kept because one of the next transactions will want them: nobody
+// else writes a SQLite database of ours, so they need not be read again.
+//
+// A row is taken out when it is loaded and kept again once its transaction has committed. One that
+// fails leaves it out, which costs a read and nothing more. Writer thread only.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/snapshot.h"
+
+namespace ff::store {
+
+/// The rows kept last, between `limit` and twice as many of them. Those that nobody asks for are
+/// dropped a generation at a time.
+template <class Key, class Row>
+class Recent {
+  public:
+    explicit Recent(std::size_t limit) : limit_(limit) {}
+
+    std::optional<Row> take(const Key& key) {
+        for (Rows* rows : {&young_, &old_}) {
+            if (auto found = rows->extract(key)) {
+                return std::move(found.mapped());
+            }
+        }
+        return std::nullopt;
+    }
+    void keep(const Key& key, Row row) {
+        old_.erase(key);
+        young_.insert_or_assign(key, std::move(row));
+        if (young_.size() > limit_) {
+            old_ = std::exchange(young_, {});
+        }
+    }
+    void drop(const Key& key) {
+        young_.erase(key);
+        old_.erase(key);
+    }
+
+  private:
+    using Rows = std::unordered_map<Key, Row>;
+
+    const std::size_t limit_;
+    Rows young_;
+    Rows old_;
+};
+
+class WarmRows {
+  public:
+    std::optional<core::Execution> take(const ExecutionId& id) { return executions_.take(id); }
+    std::optional<core::Execution> take(core::Eid eid);
+    std::optional<core::Flow> take(const FlowId& id) { return flows_.take(id); }
+    std::optional<core::EdgeGroup> take_group(const ExecutionId& downstream) {
+        return groups_.take(downstream);
+    }
+    /// All edges that leave an execution.
+    std::optional<std::vector<core::Edge>> take_outbound(const ExecutionId& upstream) {
+        return outbound_.take(upstream);
+    }
+
+    /// The snapshot has been committed as it is.
+    void committed(const core::Snapshot& snapshot);
+
+  private:
+    void committed(const core::ExecutionCell& cell);
+    void committed_edges(const core::Snapshot& snapshot);
+
+    static constexpr std::size_t limit = 8'192;  ///< about 10 MiB of executions
+
+    Recent<ExecutionId, core::Execution> executions_{limit};
+    Recent<core::Eid, ExecutionId> members_{limit};  ///< those that may be claimed
+    Recent<FlowId, core::Flow> flows_{limit};
+    Recent<ExecutionId, core::EdgeGroup> groups_{limit};
+    Recent<ExecutionId, std::vector<core::Edge>> outbound_{limit};
+};
+
+}  // namespace ff::store

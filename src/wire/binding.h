@@ -1,0 +1,27 @@
+// Where an operation is asked for: `binding<Op>` names its route.
+#pragma once
+
+#include <string_view>
+
+#include "wire/message.h"
+
+namespace ff::wire {
+
+struct Binding {
+    Method method;
+    std::string_view path;  ///< `{name}` are parameters
+    BodyClass body = BodyClass::control;
+    std::string_view summary;
+};
+
+template <class Op>
+inline constexpr Binding binding{};
+
+/// One item of a list in a body: it has members, and no route of its own.
+inline constexpr Binding no_route{Method::post, "", BodyClass::control, ""};
+
+}  // namespace ff::wire
+
+#define FF_BIND(Op, method, path, body, summary)                                                   \
+    template <>                                                                                    \
+    inline constexpr Binding binding<Op>{Method::method, path, BodyClass::body, summary};

@@ -1,0 +1,152 @@
+// `ff worker exec` as a process that stays: on a store of its own, when it is stopped, when it is
+// killed, and what the programs that it runs find around them.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "cli/rig.h"
+
+namespace ff::test {
+namespace {
+
+class WorkerExec : public ::testing::Test {
+  protected:
+    /// Shell functions for lines that run a worker beside them; what takes too long fails.
+    static constexpr const char* prelude = R"(
+        until_file() { i=0; until test -s "$1"; do
+            i=$((i + 1)); test $i -lt 600 || exit 99; sleep 0.05; done; }
+        until_gone() { i=0; while kill -0 "$1" 2>/dev/null; do
+            i=$((i + 1)); test $i -lt 600 || exit 98; sleep 0.05; done; }
+        worker() { timeout -k 1 60 "$ff" worker exec --lane default "$@"; }
+        ff="$0"; store="$1"; dir="$2"; export FF_CONNECT="$store"
+    )";
+
+    Ran shell(const Rig& rig, const std::string& line, Around around = {}) {
+        return run_shell(prelude + line, {rig.address(), rig.folder().path()}, around);
+    }
+    static std::string submit(const Rig& rig, std::vector<std::string> words) {
+        words.insert(words.begin(), "submit");
+        const Ran ran = rig.ff(words);
+        EXPECT_EQ(ran.code, 0) << ran.err;
+        return ran.out.substr(0, ran.out.find('\n'));
+    }
+    static std::string state(const Rig& rig, const std::string& id) {
+        return member(rig.json({"get", id}), "public_state");
+    }
+};
+
+TEST_F(WorkerExec, OnAStoreRetriesComeBackThroughTheWorkerItself) {
+    const Rig rig(Way::file);
+    const std::string id = submit(rig, {"flaky", "--retries", "1", "--backoff", "1ms"});
+    const Ran ran = shell(rig, R"(
+        worker --tasks 2 -- sh -c 'test -e "$0/mark" || { touch "$0/mark"; exit 7; }' "$dir")");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(state(rig, id), "completed");
+}
+
+TEST_F(WorkerExec, WhatItStopsItselfIsGivenBackAndNotFailed) {
+    const Rig rig(Way::server);
+    const std::string id = submit(rig, {"slow"});
+    const Ran ran = shell(rig, R"(
+        "$ff" worker exec --lane default --drain 1ms -- \
+            sh -c 'echo 1 > "$0/begun"; exec sleep 600' "$dir" & pid=$!
+        until_file "$dir/begun"; kill -TERM $pid; wait $pid)");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(state(rig, id), "waiting") << ran.err;
+    EXPECT_TRUE(contains(ran.err, "given back unfinished: the worker stops")) << ran.err;
+}
+
+TEST_F(WorkerExec, AProgramFindsItsThreeDescriptorsAndNoMore) {
+    const Rig rig(Way::server);
+    const std::string id = submit(rig, {"look"});
+    const Ran ran = shell(rig, R"(worker --tasks 1 -- sh -c 'ls /proc/$$/fd')");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(rig.ff({"result", id}).out, "0\n1\n2\n");
+}
+
+TEST_F(WorkerExec, AWorkerThatIsKilledTakesItsProgramsWithIt) {
+    const Rig rig(Way::server);
+    submit(rig, {"slow"});
+    // The program has a child of its own, which is the one that does the work.
+    const Ran ran = shell(rig, R"sh(
+        "$ff" worker exec --lane default -- \
+            sh -c 'sleep 600 & echo $! > "$0/child"; wait' "$dir" & pid=$!
+        until_file "$dir/child"; kill -KILL $pid
+        until_gone "$(cat "$dir/child")")sh");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+}
+
+TEST_F(WorkerExec, AProgramHasEndedAlsoWhenItLeftSomebodyBehind) {
+    const Rig rig(Way::server);
+    const std::string id = submit(rig, {"daemon"});
+    const Ran ran = shell(rig, R"sh(
+        worker --tasks 1 -- sh -c 'echo started; sleep 600 & echo $! > "$0/child"' "$dir"
+        code=$?; kill "$(cat "$dir/child")"; exit $code)sh");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(rig.ff({"result", id}).out, "started\n");
+}
+
+TEST_F(WorkerExec, AProgramSeesNothingOfTheWorkersSettingsAndSecrets) {
+    const Rig rig(Way::server);
+    const std::string id = submit(rig, {"look"});
+    Around around;
+    around.variables = {{"FF_API_TOKEN", "s1"},
+                        {"FF_SURPRISE", "s2"},
+                        {"PGPASSWORD", "s3"},
+                        {"FF_KIND", "s4"},
+                        {"HOME_OF_ITS_OWN", "kept"}};
+    const Ran ran = shell(rig, "worker --tasks 1 -- env", around);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    const std::string seen = rig.ff({"result", id}).out;
+    for (const char* secret : {"s1", "s2", "s3", "s4", "FF_CONNECT"}) {
+        EXPECT_FALSE(contains(seen, std::string("=") + secret)) << seen;
+        EXPECT_FALSE(contains(seen, std::string(secret) + "=")) << seen;
+    }
+    EXPECT_TRUE(contains(seen, "FF_KIND=look\n")) << seen;
+    EXPECT_TRUE(contains(seen, "HOME_OF_ITS_OWN=kept\n")) << seen;
+    // What the page lists is what there is.
+    std::ifstream file(std::string(FF_SOURCE_DIR) + "/docs/cli.md");
+    const std::string page{std::istreambuf_iterator<char>(file), {}};
+    std::istringstream lines(seen);
+    for (std::string line; std::getline(lines, line);) {
+        const std::string name = line.substr(0, line.find('='));
+        EXPECT_TRUE(!name.starts_with("FF_") || contains(page, "`" + name + "`")) << name;
+    }
+}
+
+TEST_F(WorkerExec, EachFailedAttemptIsOneLineOfTheLog) {
+    const Rig rig(Way::server);
+    submit(rig, {"bad"});
+    const Ran ran = shell(rig, "worker --tasks 1 -- sh -c 'echo why >&2; exit 7'");
+    EXPECT_TRUE(contains(ran.err, "attempt 0 failed (transient), for good: exit code 7: why"))
+        << ran.err;
+}
+
+TEST_F(WorkerExec, ASignalThatComesTwiceAtOnceIsOneWish) {
+    const Rig rig(Way::server);
+    const std::string id = submit(rig, {"slow"});
+    const Ran ran = shell(rig, R"(
+        "$ff" worker exec --lane default -- \
+            sh -c 'echo 1 > "$0/begun"; until test -e "$0/end"; do sleep 0.05; done' "$dir" & pid=$!
+        until_file "$dir/begun"; kill -TERM $pid; kill -TERM $pid; touch "$dir/end"; wait $pid)");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(state(rig, id), "completed");
+}
+
+TEST_F(WorkerExec, TheAddressMayStandBeforeOrBehindTheWordExec) {
+    const Rig rig(Way::server);
+    for (const char* line :
+         {R"("$ff" worker --connect "$store" exec --lane default --tasks 1 -- cat)",
+          R"("$ff" worker exec --connect "$store" --lane default --tasks 1 -- cat)",
+          R"("$ff" --connect "$store" worker exec --lane default --tasks 1 -- cat)"}) {
+        const std::string id = submit(rig, {"copy", "text"});
+        const Ran ran = shell(rig, std::string("unset FF_CONNECT; ") + line);
+        EXPECT_EQ(ran.code, 0) << line << ran.err;
+        EXPECT_EQ(state(rig, id), "completed") << line;
+    }
+}
+
+}  // namespace
+}  // namespace ff::test

@@ -1,0 +1,108 @@
+#include "engine/crash_child.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+namespace ff::engine::test {
+
+namespace {
+
+class ChildEnvironment : public testing::Environment {
+  public:
+    ChildEnvironment(std::string name, ChildBody body)
+        : name_(std::move(name)), body_(std::move(body)) {}
+
+    void SetUp() override {
+        const char* wanted = std::getenv("FF_CRASH_CHILD");
+        if (wanted == nullptr || wanted != name_) {
+            return;
+        }
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        const Ledger ledger(std::atoi(std::getenv("FF_CRASH_FD")));
+        body_(std::getenv("FF_CRASH_STORE"), ledger,
+              std::strtoull(std::getenv("FF_CRASH_SEED"), nullptr, 10));
+        _exit(3);
+    }
+
+  private:
+    const std::string name_;
+    const ChildBody body_;
+};
+
+/// Starts this program again with these variables; -1 when that fails.
+pid_t start(std::vector<std::string> variables) {
+    // Everything the child needs is made before the fork: after it only exec may be called.
+    std::vector<char*> environment;
+    for (std::string& variable : variables) {
+        environment.push_back(variable.data());
+    }
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+        environment.push_back(*variable);
+    }
+    environment.push_back(nullptr);
+    std::string program = "/proc/self/exe";
+    std::string brief = "--gtest_brief=1";
+    std::array<char*, 3> arguments{program.data(), brief.data(), nullptr};
+    const pid_t child = fork();
+    if (child == 0) {
+        execve(program.c_str(), arguments.data(), environment.data());
+        _exit(127);
+    }
+    return child;
+}
+
+}  // namespace
+
+bool add_crash_child(const std::string& name, ChildBody body) {
+    testing::AddGlobalTestEnvironment(new ChildEnvironment(name, std::move(body)));
+    return true;
+}
+
+void run_and_kill(const std::string& child, const std::string& store, std::uint64_t seed,
+                  const std::function<bool(const std::string& line)>& is_time_to_kill) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe(ends.data()), 0);
+    const pid_t pid = start({"FF_CRASH_CHILD=" + child, "FF_CRASH_STORE=" + store,
+                             "FF_CRASH_FD=" + std::to_string(ends[1]),
+                             "FF_CRASH_SEED=" + std::to_string(seed)});
+    ASSERT_GE(pid, 0);
+    close(ends[1]);
+    std::string buffer;
+    bool killed = false;
+    for (;;) {
+        pollfd ready{ends[0], POLLIN, 0};
+        const int found = poll(&ready, 1, 120'000);
+        EXPECT_GT(found, 0) << "the child says nothing";
+        std::array<char, 65'536> bytes{};
+        const ssize_t size = found > 0 ? read(ends[0], bytes.data(), bytes.size()) : 0;
+        if (size <= 0) {
+            break;
+        }
+        buffer.append(bytes.data(), static_cast<std::size_t>(size));
+        std::size_t begin = 0;
+        for (std::size_t end = buffer.find('\n'); end != std::string::npos;
+             begin = end + 1, end = buffer.find('\n', begin)) {
+            if (is_time_to_kill(buffer.substr(begin, end - begin)) && !killed) {
+                kill(pid, SIGKILL);
+                killed = true;  // and read on: what was told before the end counts
+            }
+        }
+        buffer.erase(0, begin);
+    }
+    close(ends[0]);
+    kill(pid, SIGKILL);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    EXPECT_TRUE(killed && WIFSIGNALED(status)) << "the child ended by itself: " << status;
+    EXPECT_TRUE(buffer.empty()) << "half a line";
+}
+
+}  // namespace ff::engine::test

@@ -1,0 +1,125 @@
+// The client's connections: how many there are, who waits for one, and who does not.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+
+#include "client/http_client.h"
+#include "client/remote_engine.h"
+#include "http/scripted_engine.h"
+#include "http/test_server.h"
+
+namespace ff::http::test {
+namespace {
+
+using client::Answers;
+using client::HttpClient;
+
+class ClientPool : public ::testing::Test {
+  protected:
+    ClientPool() {
+        TestOptions options;
+        options.engine = engine_;
+        server_ = std::make_unique<TestServer>(std::move(options));
+        client::HttpClientOptions how;
+        how.host = "127.0.0.1";
+        how.port = server_->port();
+        how.connections_max = 2;
+        auto made = HttpClient::make(how);
+        EXPECT_TRUE(made.has_value());
+        http_ = std::move(*made);
+    }
+    ~ClientPool() override {
+        // A server that stops waits for what its engine still owes.
+        engine_->answer_all(ff::fail(ErrorCode::store_io, "over"));
+        http_->stop();
+    }
+
+    void ask(Answers answers = Answers::promptly,
+             std::chrono::milliseconds timeout = std::chrono::minutes(5)) {
+        http_->send({wire::Method::get, "/v1/lanes", ""}, answers, timeout, {},
+                    [this](expected<wire::Received> received) {
+                        answered_ += received ? 1 : 0;
+                        late_ += !received && received.error().code == ErrorCode::timeout ? 1 : 0;
+                    });
+    }
+
+    std::shared_ptr<ScriptedEngine> engine_ = std::make_shared<ScriptedEngine>();
+    std::unique_ptr<TestServer> server_;
+    std::unique_ptr<HttpClient> http_;
+    std::atomic<int> answered_{0};
+    std::atomic<int> late_{0};
+};
+
+TEST_F(ClientPool, MoreRequestsThanConnectionsWaitForTheirTurn) {
+    for (int i = 0; i < 7; ++i) {
+        ask();
+    }
+    for (int i = 0; i < 7; ++i) {
+        auto call = engine_->next();
+        EXPECT_LE(server_->server().connections(), 2U);
+        call.done(ff::fail(ErrorCode::store_io, "an answer like any other"));
+    }
+    EXPECT_TRUE(eventually("all are answered", [&] { return answered_ == 7; }));
+}
+
+TEST_F(ClientPool, APollTakesNobodysPlace) {
+    for (int i = 0; i < 3; ++i) {
+        ask(Answers::when_it_likes);
+    }
+    ASSERT_TRUE(eventually("the polls are there", [&] { return engine_->waiting() == 3; }));
+    ask();
+    ask();
+    EXPECT_TRUE(eventually("so are the others", [&] { return engine_->waiting() == 5; }));
+}
+
+TEST_F(ClientPool, WhatWaitsForItsTurnHasItsTimeLimit) {
+    ask();
+    ask();
+    ASSERT_TRUE(eventually("all places are taken", [&] { return engine_->waiting() == 2; }));
+    ask(Answers::promptly, std::chrono::milliseconds(10));
+    EXPECT_TRUE(eventually("it hears that", [&] { return late_ == 1; }));
+    EXPECT_EQ(engine_->waiting(), 2U) << "it was never sent";
+}
+
+TEST(RemoteMany, ReleasesGoSideBySide) {
+    auto scripted = std::make_shared<ScriptedEngine>();
+    TestOptions options;
+    options.engine = scripted;
+    const TestServer server(std::move(options));
+    auto connecting = std::async(std::launch::async, [&server] {
+        return client::RemoteEngine::connect("http://127.0.0.1:" + std::to_string(server.port()),
+                                             client::RemoteOptions{});
+    });
+    scripted->next().done(Reply(Capabilities{}));
+    const auto engine = connecting.get();
+    ASSERT_TRUE(engine.has_value()) << engine.error().message();
+    std::vector<Request> releases;
+    for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
+        Handle handle;
+        handle.lane_id = "default";
+        handle.lease_epoch = epoch;
+        releases.emplace_back(Release{handle});
+    }
+    std::promise<std::size_t> answered;
+    (*engine)->call_many(std::move(releases), [&](std::vector<Response> responses) {
+        answered.set_value(static_cast<std::size_t>(std::ranges::count_if(
+            responses, [](const Response& response) { return response.has_value(); })));
+    });
+    ASSERT_TRUE(eventually("all have been sent", [&] { return scripted->waiting() == 3; }));
+    for (int i = 0; i < 3; ++i) {
+        scripted->next().done(Reply(std::in_place_type<StateResult>));
+    }
+    EXPECT_EQ(answered.get_future().get(), 3U);
+}
+
+TEST(Repeating, ARevocationIsOnlyRepeatedWhenItNamesTheLease) {
+    RevokeLease revoke;
+    EXPECT_FALSE(client::may_repeat(revoke)) << "the next worker's lease would go too";
+    revoke.expected_lease_id = LeaseId{};
+    EXPECT_TRUE(client::may_repeat(revoke));
+}
+
+}  // namespace
+}  // namespace ff::http::test

@@ -21,7 +21,7 @@ bench: build ## build the program and print its benchmark figures
 	build/release/ff bench
 
 test: bootstrap ## build everything and run all tests
-	@scripts/run_tests.sh dev
+	@scripts/run_tests.sh test
 
 asan: bootstrap ## run all tests under the address and undefined-behaviour sanitizers
 	@scripts/run_tests.sh asan
@@ -35,7 +35,9 @@ format: bootstrap-lint ## format all sources in place
 format-check: bootstrap-lint ## fail when a source is not formatted
 	@clang-format-19 --dry-run --Werror $(SOURCES)
 
-lint: bootstrap-lint ## run clang-tidy over src
+lint: bootstrap-lint ## compile every header alone, run clang-tidy over src
+	@cmake --preset dev --log-level=WARNING > /dev/null
+	@cmake --build --preset dev --target ff_header_check
 	@cmake --preset lint --log-level=WARNING > /dev/null
 	@find src -name '*.cc' -print0 | sort -z \
 	    | xargs -0 -r -n 1 -P $(LINT_JOBS) clang-tidy-19 -p build/lint --quiet \

@@ -61,3 +61,13 @@ if(FF_MOLD)
         add_link_options(-fuse-ld=mold)
     endif()
 endif()
+
+# Files of a group share one parse and one instantiation of the common types, which is most of the
+# work; but an edit recompiles the group, and names in unnamed namespaces must differ.
+function(ff_group target)
+    if(FF_UNITY)
+        set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+        # In a group the main file is not the one that a type is private to.
+        target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    endif()
+endfunction()

@@ -24,11 +24,7 @@ function(ff_room room)
     target_link_libraries(ff_${room} PUBLIC ${arg_USES} PRIVATE ff_options ${arg_LIBRARIES})
     target_compile_definitions(ff_${room} PRIVATE ${arg_DEFINES})
     ff_use_pch(ff_${room} ff_pch)
-    # Files of a group share one parse and one instantiation of the common types, which is most of
-    # the work; but an edit recompiles the group, and names in unnamed namespaces must differ.
-    if(room IN_LIST FF_UNITY)
-        set_target_properties(ff_${room} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
-    endif()
+    ff_group(ff_${room})
 endfunction()
 
 # ff_program(<name> ROOM <room>): src/<room>/main.cc, put at the root of the build folder. Skipped

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds a preset and runs its whole test suite.
 #
-#   scripts/run_tests.sh [dev|asan|tsan]
+#   scripts/run_tests.sh [test|dev|asan|tsan]
 #
 # The last line is `N passed, M failed`, counted in GoogleTest cases. A program that crashes, hangs
 # or ends badly after its last case counts as one failure. FF_TEST_JOBS sets how many programs run
@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-preset=${1:-dev}
+preset=${1:-test}
 build=build/$preset
 results=$PWD/$build/test-results
 

@@ -5,53 +5,52 @@
 #pragma once
 
 #include <string_view>
-#include <variant>
 
 #include <ff/executions.h>
 #include <ff/flows.h>
+#include <ff/one_of.h>
 #include <ff/suspension.h>
 #include <ff/workers.h>
 
 namespace ff {
 
 using Request =
-    std::variant<CreateExecution, Claim, ClaimForWorker, IssueClaimGrant, ClaimExecution,
-                 ClaimResumedExecution, IssueGrantAndClaim, IssueReclaimGrant, ReclaimExecution,
-                 Renew, Progress, Complete, Fail, CancelExecution, Delay, WaitChildren, Release,
-                 MarkLeaseExpiredIfDue, RevokeLease, ChangePriority, ReplayExecution,
-                 BlockExecution, UnblockExecution, SetExecutionTags, RemoveExecutionTag,
-                 SetLaneState, RegisterWorker, HeartbeatWorker, MarkWorkerDead, RunScanner,
-                 DescribeExecution, ReadExecutionInfo, ReadExecutionState, GetExecutionResult,
-                 ReadExecutionContext, ReadAttemptCounters, ListAttempts, ListExecutions,
-                 SearchExecutions, ListLanes, ListWorkers, ListExpiredLeases, ExplainExecution,
-                 ReadLeaseHistory, ReadCapabilities, ListScanners, ReadStoreReport, CreateFlow,
-                 AddExecutionToFlow, StageDependencyEdge, SetEdgeGroupPolicy, ApplyDependency,
-                 ApplyAllDependencies, ResolveDependency, PromoteExecution, CancelFlow,
-                 CancelFlowHeader, AckCancelMember, SetFlowTags, RemoveFlowTag, SubmitFlow,
-                 SealFlow, SpawnChildren, RetryFlow, PauseFlow, ResumeFlow, DescribeFlow, ListFlows,
-                 ListFlowMembers, ListEdges, DescribeEdge, ReadFlowSummary, GetFlowTag,
-                 EvaluateEligibility, ReadInputs, ReadFlowGraph, CreateWaitpoint, Suspend,
-                 CloseWaitpoint, DeliverSignal, DeliverApprovalSignal, ResumeExecution,
-                 ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey, ListWaitpointKeys,
-                 ListPendingWaitpoints, FindWaitpoint, ReadWaitpointToken, ListSuspensions,
-                 ListSuspended, ListSignals, ObserveSignals>;
+    OneOf<CreateExecution, Claim, ClaimForWorker, IssueClaimGrant, ClaimExecution,
+          ClaimResumedExecution, IssueGrantAndClaim, IssueReclaimGrant, ReclaimExecution, Renew,
+          Progress, Complete, Fail, CancelExecution, Delay, WaitChildren, Release,
+          MarkLeaseExpiredIfDue, RevokeLease, ChangePriority, ReplayExecution, BlockExecution,
+          UnblockExecution, SetExecutionTags, RemoveExecutionTag, SetLaneState, RegisterWorker,
+          HeartbeatWorker, MarkWorkerDead, RunScanner, DescribeExecution, ReadExecutionInfo,
+          ReadExecutionState, GetExecutionResult, ReadExecutionContext, ReadAttemptCounters,
+          ListAttempts, ListExecutions, SearchExecutions, ListLanes, ListWorkers, ListExpiredLeases,
+          ExplainExecution, ReadLeaseHistory, ReadCapabilities, ListScanners, ReadStoreReport,
+          CreateFlow, AddExecutionToFlow, StageDependencyEdge, SetEdgeGroupPolicy, ApplyDependency,
+          ApplyAllDependencies, ResolveDependency, PromoteExecution, CancelFlow, CancelFlowHeader,
+          AckCancelMember, SetFlowTags, RemoveFlowTag, SubmitFlow, SealFlow, SpawnChildren,
+          RetryFlow, PauseFlow, ResumeFlow, DescribeFlow, ListFlows, ListFlowMembers, ListEdges,
+          DescribeEdge, ReadFlowSummary, GetFlowTag, EvaluateEligibility, ReadInputs, ReadFlowGraph,
+          CreateWaitpoint, Suspend, CloseWaitpoint, DeliverSignal, DeliverApprovalSignal,
+          ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey,
+          ListWaitpointKeys, ListPendingWaitpoints, FindWaitpoint, ReadWaitpointToken,
+          ListSuspensions, ListSuspended, ListSignals, ObserveSignals>;
 
-using Reply = std::variant<
-    CreateResult, ClaimResult, ClaimForWorkerResult, Grant, ClaimedTask, OperatorLease,
-    IssueReclaimGrantResult, ReclaimResult, RenewResult, Done, StateResult, FailResult,
-    MarkLeaseExpiredResult, RevokeResult, BlockResult, CountResult, RegisterWorkerResult,
-    HeartbeatResult, MarkWorkerDeadResult, ScannerResult, std::optional<ExecutionSnapshot>,
-    ExecutionInfo, PublicState, std::optional<ExecutionResult>, ExecutionContext, AttemptCounters,
-    std::vector<AttemptInfo>, ExecutionPage, SearchPage, LanePage, WorkerPage, ExpiredLeasePage,
-    Explanation, std::vector<HistoryEntry>, Capabilities, std::vector<ScannerInfo>, StoreReport,
-    CreateFlowResult, AddMemberResult, StageEdgeResult, SetPolicyResult, ApplyResult,
-    ApplyAllResult, ResolveResult, CancelFlowResult, CancelFlowHeaderResult, SubmitFlowResult,
-    FlowStateResult, SpawnResult, RetryFlowResult, std::optional<FlowSnapshot>, FlowPage,
-    MemberPage, std::vector<EdgeSnapshot>, std::optional<EdgeSnapshot>, FlowSummary,
-    std::optional<std::string>, EligibilityResult, InputsResult, FlowGraph, WaitpointTicket,
-    SuspendResult, SignalResult, ExpireSuspensionResult, SeedKeyResult, RotateKeyResult, KeyList,
-    WaitpointPage, std::optional<WaitpointInfo>, std::vector<SuspensionInfo>, SuspendedPage,
-    SignalPage, std::vector<SignalInfo>>;
+using Reply =
+    OneOf<CreateResult, ClaimResult, ClaimForWorkerResult, Grant, ClaimedTask, OperatorLease,
+          IssueReclaimGrantResult, ReclaimResult, RenewResult, Done, StateResult, FailResult,
+          MarkLeaseExpiredResult, RevokeResult, BlockResult, CountResult, RegisterWorkerResult,
+          HeartbeatResult, MarkWorkerDeadResult, ScannerResult, std::optional<ExecutionSnapshot>,
+          ExecutionInfo, PublicState, std::optional<ExecutionResult>, ExecutionContext,
+          AttemptCounters, std::vector<AttemptInfo>, ExecutionPage, SearchPage, LanePage,
+          WorkerPage, ExpiredLeasePage, Explanation, std::vector<HistoryEntry>, Capabilities,
+          std::vector<ScannerInfo>, StoreReport, CreateFlowResult, AddMemberResult, StageEdgeResult,
+          SetPolicyResult, ApplyResult, ApplyAllResult, ResolveResult, CancelFlowResult,
+          CancelFlowHeaderResult, SubmitFlowResult, FlowStateResult, SpawnResult, RetryFlowResult,
+          std::optional<FlowSnapshot>, FlowPage, MemberPage, std::vector<EdgeSnapshot>,
+          std::optional<EdgeSnapshot>, FlowSummary, std::optional<std::string>, EligibilityResult,
+          InputsResult, FlowGraph, WaitpointTicket, SuspendResult, SignalResult,
+          ExpireSuspensionResult, SeedKeyResult, RotateKeyResult, KeyList, WaitpointPage,
+          std::optional<WaitpointInfo>, std::vector<SuspensionInfo>, SuspendedPage, SignalPage,
+          std::vector<SignalInfo>>;
 
 using Response = expected<Reply>;
 

@@ -43,12 +43,12 @@ struct EngineOptions {
     DurationMs event_retention_ms = 7 * 86'400'000LL;
     /// How often a periodic pass runs, by its name; 0 turns it off, others are at least 100 ms.
     std::map<std::string, DurationMs> scanner_periods_ms;
-    std::vector<std::string> lanes;              ///< registered at open
+    std::vector<std::string> lanes;  ///< registered at open
     /// The secret that signs waitpoint tokens, in hex: installed as `k1` in a store that has none.
     /// Empty: one is made when the first token is.
     std::string waitpoint_secret;
-    bool make_waitpoint_key = true;  ///< false: without a secret there are no tokens
-    std::string keystore_key;        ///< 64 hex digits: secrets rest encrypted with it
+    bool make_waitpoint_key = true;              ///< false: without a secret there are no tokens
+    std::string keystore_key;                    ///< 64 hex digits: secrets rest encrypted with it
     bool background = true;                      ///< timers and sweeps run in this process
     std::shared_ptr<Clock> clock;                ///< the system clock when absent
     std::shared_ptr<IdSource> ids;               ///< the system's when absent (tests seed it)
@@ -157,7 +157,7 @@ class Engine {
         if (!response) {
             return std::unexpected(std::move(response).error());
         }
-        return std::get<typename Op::Result>(std::move(*response));
+        return ff::get<typename Op::Result>(std::move(*response));
     }
     /// Calls with a typed answer.
     template <class Op>
@@ -167,7 +167,7 @@ class Engine {
                  if (!response) {
                      done(std::unexpected(std::move(response).error()));
                  } else {
-                     done(std::get<typename Op::Result>(std::move(*response)));
+                     done(ff::get<typename Op::Result>(std::move(*response)));
                  }
              });
     }
@@ -187,7 +187,7 @@ class Engine {
             if (!response) {
                 out.emplace_back(std::unexpected(std::move(response).error()));
             } else {
-                out.emplace_back(std::get<typename Op::Result>(std::move(*response)));
+                out.emplace_back(ff::get<typename Op::Result>(std::move(*response)));
             }
         }
         return out;

@@ -249,7 +249,7 @@ struct CancelFlowResult {
     /// The bound of a transaction was passed: the rest goes on by itself.
     bool scheduled = false;
     CancellationPolicy cancellation_policy = CancellationPolicy::cancel_all;
-    std::uint64_t member_count = 0;                ///< of those to be cancelled
+    std::uint64_t member_count = 0;                 ///< of those to be cancelled
     std::vector<ExecutionId> member_execution_ids;  ///< of the whole flow; capped when terminal
     bool operator==(const CancelFlowResult&) const = default;
 };

@@ -32,23 +32,23 @@ namespace ff {
 FF_WORD_ENUM(LifecyclePhase, submitted, runnable, active, suspended, terminal)
 FF_WORD_ENUM(OwnershipState, unowned, leased, lease_expired_reclaimable, lease_revoked)
 FF_WORD_ENUM(EligibilityState, eligible_now, not_eligible_until_time, blocked_by_dependencies,
-              blocked_by_budget, blocked_by_quota, blocked_by_route, blocked_by_lane_state,
-              blocked_by_operator, not_applicable)
+             blocked_by_budget, blocked_by_quota, blocked_by_route, blocked_by_lane_state,
+             blocked_by_operator, not_applicable)
 FF_WORD_ENUM(BlockingReason, none, waiting_for_worker, waiting_for_retry_backoff,
-              waiting_for_resume_delay, waiting_for_delay, waiting_for_signal, waiting_for_approval,
-              waiting_for_callback, waiting_for_tool_result, waiting_for_children,
-              waiting_for_budget, waiting_for_quota, waiting_for_capable_worker,
-              waiting_for_locality_match, paused_by_operator, paused_by_policy,
+             waiting_for_resume_delay, waiting_for_delay, waiting_for_signal, waiting_for_approval,
+             waiting_for_callback, waiting_for_tool_result, waiting_for_children,
+             waiting_for_budget, waiting_for_quota, waiting_for_capable_worker,
+             waiting_for_locality_match, paused_by_operator, paused_by_policy,
              paused_by_flow_cancel)
 FF_WORD_ENUM(TerminalOutcome, none, success, failed, cancelled, expired, skipped)
 FF_WORD_ENUM(AttemptState, none, pending_first_attempt, running_attempt, attempt_interrupted,
-              pending_retry_attempt, pending_replay_attempt, attempt_terminal)
+             pending_retry_attempt, pending_replay_attempt, attempt_terminal)
 FF_WORD_ENUM(PublicState, waiting, delayed, rate_limited, waiting_children, active, suspended,
-              resumable, completed, failed, cancelled, expired, skipped)
+             resumable, completed, failed, cancelled, expired, skipped)
 
 /// The life of one attempt row.
 FF_WORD_ENUM(AttemptLifecycle, created, started, suspended, ended_success, ended_failure,
-              ended_cancelled, interrupted_reclaimed)
+             ended_cancelled, interrupted_reclaimed)
 FF_WORD_ENUM(AttemptType, initial, retry, reclaim, replay, fallback)
 FF_WORD_ENUM(LaneState, active, paused, draining, disabled)
 FF_WORD_ENUM(GrantKind, claim, resume, reclaim)

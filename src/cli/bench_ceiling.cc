@@ -19,12 +19,6 @@ namespace ff::cli {
 
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
-double seconds_since(SteadyClock::time_point begun) {
-    return std::chrono::duration<double>(SteadyClock::now() - begun).count();
-}
-
 constexpr const char* schema = R"sql(
 CREATE TABLE job (
     eid INTEGER PRIMARY KEY, id BLOB NOT NULL, route INTEGER NOT NULL, priority INTEGER NOT NULL,

@@ -227,7 +227,6 @@ expected<void> BenchEngine::fill_finished(std::uint64_t count) {
 }
 
 expected<double> Crew::run(std::size_t threads, const Body& body) {
-    using SteadyClock = std::chrono::steady_clock;
     std::latch ready(static_cast<std::ptrdiff_t>(threads) + 1);
     std::mutex mutex;
     std::optional<Error> first;  // guarded by mutex
@@ -250,7 +249,7 @@ expected<double> Crew::run(std::size_t threads, const Body& body) {
     for (std::thread& thread : crew) {
         thread.join();
     }
-    const double seconds = std::chrono::duration<double>(SteadyClock::now() - begun).count();
+    const double seconds = seconds_since(begun);
     if (first) {
         return std::unexpected(std::move(*first));
     }

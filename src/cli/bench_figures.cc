@@ -109,4 +109,10 @@ double quantile(std::vector<double> values, double share) {
     return values[static_cast<std::size_t>(std::lround(at))];
 }
 
+double seconds_since(SteadyClock::time_point begun) {
+    return std::chrono::duration<double>(SteadyClock::now() - begun).count();
+}
+
+double ms_since(SteadyClock::time_point begun) { return 1'000 * seconds_since(begun); }
+
 }  // namespace ff::cli

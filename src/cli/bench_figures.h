@@ -2,6 +2,7 @@
 // programs. Progress goes to standard error.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,8 @@
 #include "cli/terminal.h"
 
 namespace ff::cli {
+
+using SteadyClock = std::chrono::steady_clock;
 
 struct Figure {
     std::string name;
@@ -44,5 +47,8 @@ class Figures {
 
 /// A value at a share (0..1) of the sorted list; `values` must not be empty.
 double quantile(std::vector<double> values, double share);
+
+double seconds_since(SteadyClock::time_point begun);
+double ms_since(SteadyClock::time_point begun);
 
 }  // namespace ff::cli

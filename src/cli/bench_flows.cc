@@ -12,12 +12,6 @@ namespace ff::cli {
 
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
-double seconds_since(SteadyClock::time_point begun) {
-    return std::chrono::duration<double>(SteadyClock::now() - begun).count();
-}
-
 /// A graph under construction; nodes are numbered.
 class Graph {
   public:
@@ -127,9 +121,9 @@ class FlowBench {
             std::vector<Handle> handles;
             FF_TRY(const bool any, bench.claim(handles, claim_size, 0));
             if (!any) {
-                return ff::fail(ErrorCode::internal,
-                                "nothing to claim though " + std::to_string(count - done) +
-                                    " executions have not run");
+                return ff::fail(ErrorCode::internal, "nothing to claim though " +
+                                                         std::to_string(count - done) +
+                                                         " executions have not run");
             }
             FF_TRY_VOID(bench.complete_many(handles));
             done += handles.size();

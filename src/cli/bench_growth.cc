@@ -45,8 +45,6 @@ class Stopwatch {
     }
 
   private:
-    using SteadyClock = std::chrono::steady_clock;
-
     static double cpu_seconds() {
         timespec time{};
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

@@ -60,11 +60,10 @@ std::size_t append_complete_batch(std::string& out, std::string_view tasks) {
     constexpr std::string_view key = "\"execution_id\":\"";
     for (std::size_t at = tasks.find(key); at != std::string_view::npos;
          at = tasks.find(key, at + 1)) {
-        body += fmt::format(
-            R"({}{{"execution_id":"{}","attempt_index":0,"handle":"{}",)"
-            R"("result_payload":{{"text":"done"}}}})",
-            count++ > 0 ? "," : "", member_text(tasks, "execution_id", at),
-            member_text(tasks, "handle", at));
+        body += fmt::format(R"({}{{"execution_id":"{}","attempt_index":0,"handle":"{}",)"
+                            R"("result_payload":{{"text":"done"}}}})",
+                            count++ > 0 ? "," : "", member_text(tasks, "execution_id", at),
+                            member_text(tasks, "handle", at));
     }
     append_post(out, "/v1/attempts/complete-batch", body + "]}");
     return count;

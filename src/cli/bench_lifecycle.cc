@@ -20,12 +20,6 @@ namespace ff::cli {
 
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
-double ms_since(SteadyClock::time_point begun) {
-    return std::chrono::duration<double, std::milli>(SteadyClock::now() - begun).count();
-}
-
 class LifecycleBench {
   public:
     LifecycleBench(const BenchOptions& options, std::string folder, Figures& figures)
@@ -252,7 +246,7 @@ class LifecycleBench {
     expected<double> drain_by_callbacks(BenchEngine& bench, std::size_t workers) {
         const auto begun = SteadyClock::now();
         FF_TRY(const std::uint64_t done, bench.drain_by_callbacks(workers));
-        return rate_of_all(done, std::chrono::duration<double>(SteadyClock::now() - begun).count());
+        return rate_of_all(done, seconds_since(begun));
     }
 
     expected<double> rate_of_all(std::uint64_t done, double seconds) const {

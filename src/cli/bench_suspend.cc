@@ -15,12 +15,6 @@ namespace ff::cli {
 
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
-double ms_since(SteadyClock::time_point begun) {
-    return std::chrono::duration<double, std::milli>(SteadyClock::now() - begun).count();
-}
-
 /// Seconds of processor time this process has used.
 double cpu_seconds() {
     rusage usage{};
@@ -122,8 +116,7 @@ class SuspendBench {
         const double commit = quantile(commits, 0.5);
         FF_TRY_VOID(add(*bench, "commit_p50", commit, "ms"));
         FF_TRY_VOID(add(*bench, "round_trip_p50", quantile(trips, 0.5), "ms", commit));
-        return add(*bench, "round_trip_p99", quantile(trips, 0.99), "ms",
-                   quantile(commits, 0.99));
+        return add(*bench, "round_trip_p99", quantile(trips, 0.99), "ms", quantile(commits, 0.99));
     }
 
     expected<void> side_by_side() {
@@ -136,8 +129,7 @@ class SuspendBench {
         FF_TRY(const double seconds, crew.run(threads, [&](std::size_t thread) -> expected<void> {
             FF_TRY(Handle handle, claim_one(*bench, thread));
             for (int i = 0; i < rounds && !crew.failed(); ++i) {
-                FF_TRY(SuspendResult result,
-                       bench->engine().run(suspending(handle, std::nullopt)));
+                FF_TRY(SuspendResult result, bench->engine().run(suspending(handle, std::nullopt)));
                 FF_TRY_VOID(bench->engine().run(
                     signal_to({handle.execution_id, std::move(result.details.waitpoint)})));
                 // Whoever is resumed first is anybody's.

@@ -7,7 +7,7 @@ namespace ff::cli {
 
 namespace {
 
-constexpr const char* group = "Servers and workers";
+constexpr const char* serve_group = "Servers and workers";
 
 /// A flag that is a setting of the server under another name.
 void add_setting(CLI::App& app, ServeOptions& options, const std::string& flag,
@@ -29,7 +29,7 @@ void add_serve(CLI::App& app, Action& action) {
         "  ff serve --config ff.toml --print-config  # which settings count, and where from\n"
         "Every setting is an environment variable too: see docs/configuration.md. SIGTERM ends it\n"
         "when the requests that are running have been answered.");
-    c.group(group);
+    c.group(serve_group);
     c.add_option_function<std::string>(
          "--db",
          [options](const std::string& db) {
@@ -56,7 +56,7 @@ void add_dev(CLI::App& app, Action& action) {
     CLI::App& c = add_command(app, "dev", "A server for trying things out, on this machine only",
                               "  ff dev                  # in memory, http://127.0.0.1:9090\n"
                               "  ff dev --db dev.db --port 0");
-    c.group(group);
+    c.group(serve_group);
     add_text(c, "--db", options->db, "FILE", "Keep the store in a file (default: in memory)");
     add_number(c, "--port", options->port, Range<std::uint16_t>{0, 65'535},
                "Port; 0 takes one that is free", "9090");
@@ -120,7 +120,7 @@ void add_worker_exec(CLI::App& worker, Action& action, const Common& common) {
 void add_worker(CLI::App& app, Action& action, const Common& common) {
     CLI::App& worker =
         add_command(app, "worker", "Do the work", "  ff worker exec --lane default -- cat");
-    worker.group(group);
+    worker.group(serve_group);
     worker.require_subcommand(1);
     add_connection(worker, common);
     add_worker_exec(worker, action, common);

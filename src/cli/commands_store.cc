@@ -12,7 +12,7 @@ namespace ff::cli {
 
 namespace {
 
-constexpr const char* group = "Stores";
+constexpr const char* store_group = "Stores";
 
 void add_store(CLI::App& app, std::string& db) {
     app.add_option("--db", db, "The store: a file, or postgres://…")
@@ -29,7 +29,7 @@ void add_demo(CLI::App& app, Action& action) {
         "  ff demo --db demo.db                  # keeps the store: ff inspect --db demo.db ls\n"
         "In a terminal the store stays open after the last job, for a look into it, until "
         "Ctrl-C.");
-    demo.group(group);
+    demo.group(store_group);
     demo.add_option("--db", options->db, "A file to make (default: a temporary one)")
         ->type_name("FILE");
     add_number(demo, "--jobs", options->jobs, Range{DemoOptions::jobs_min, 1'000'000},
@@ -49,7 +49,7 @@ void add_doctor(CLI::App& app, Action& action) {
                                    "  ff doctor --db app.db          # may run beside its owner\n"
                                    "  ff doctor --db app.db --quick -o json\n"
                                    "  ff doctor --db postgres://user@host/database");
-    doctor.group(group);
+    doctor.group(store_group);
     add_store(doctor, options->db);
     doctor.add_flag("--quick", options->quick, "SQLite's quick check instead of the full one");
     add_output(doctor, options->output);
@@ -66,7 +66,7 @@ void add_export(CLI::App& app, Action& action) {
         "The store may be in use: the export is of one moment. What is written meanwhile makes a\n"
         "file's log longer, and keeps dead rows in a PostgreSQL database.\n"
         "Waitpoint tokens and the secrets behind them are in it: guard it like the store.");
-    command.group(group);
+    command.group(store_group);
     add_store(command, options->db);
     command.add_option("--out", options->out, "A file to make (default -, standard output)")
         ->type_name("FILE");
@@ -86,7 +86,7 @@ void add_import(CLI::App& app, Action& action) {
                     "The store is made if it is missing, and must be empty; a file must not be in "
                     "use, a\nPostgreSQL database must exist. Everything is checked first; a file "
                     "that is not right\nchanges nothing.");
-    command.group(group);
+    command.group(store_group);
     add_store(command, options->db);
     command.add_option("file", options->file, "The export; - is standard input")
         ->required()
@@ -105,7 +105,7 @@ void add_backup(CLI::App& app, Action& action) {
         "  ff backup --db app.db --to latest.db --force -o json\n"
         "The copy is of one moment, is checked, and opens as a store. Of a PostgreSQL database "
         "pg_dump\nmakes a backup, ff export a copy that any store can import.");
-    command.group(group);
+    command.group(store_group);
     add_store(command, options->db);
     command.add_option("--to", options->to, "The copy's file")->required()->type_name("FILE");
     command.add_flag("--force", options->force, "Replace the file if it exists");
@@ -125,7 +125,7 @@ void add_bench(CLI::App& app, Action& action) {
         "  ff bench http                         # a server in another process, on loopback\n"
         "  ff bench --connect http://127.0.0.1:9090\n"
         "  ff bench growth --svg plots");
-    bench.group(group);
+    bench.group(store_group);
     add_word(bench, "suite", options->suite, "What to measure (default all)");
     add_word(bench, "--store", options->store, "Where executions are kept (default sqlite)");
     bench.add_option("--db", options->folder, "Folder for the files (default: a temporary one)")
@@ -257,7 +257,7 @@ void add_inspect(CLI::App& app, Action& action) {
         "  ff inspect --db app.db leases --all -o json\n"
         "An execution is named by its id, by the UUID in it, or by the last digits. The "
         "store may be in\nuse.");
-    inspect.group(group);
+    inspect.group(store_group);
     add_store_and_output(inspect, args);
     inspect.require_subcommand(1);
     add_inspect_list(inspect, args, action);

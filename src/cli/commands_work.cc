@@ -10,7 +10,7 @@ namespace ff::cli {
 
 namespace {
 
-constexpr const char* group = "Work";
+constexpr const char* work_group = "Work";
 
 void add_submit(CLI::App& app, Action& action, const Common& common) {
     auto o = std::make_shared<SubmitOptions>();
@@ -21,7 +21,7 @@ void add_submit(CLI::App& app, Action& action, const Common& common) {
         "  ff submit resize --key photo-17 --retries 5 --backoff 1s..1m,jitter < photo.jpg -\n"
         "  ff submit add '[1,2]' --json --wait        # prints the result; 0 when it completed\n"
         "A store's file that does not exist is made.");
-    c.group(group);
+    c.group(work_group);
     c.add_option("kind", o->kind, "What is to be done")->required()->type_name("KIND");
     add_text(c, "payload", o->payload, "PAYLOAD", "Its input; - is standard input (default none)");
     add_text(c, "--file", o->file, "FILE", "Its input is what is in this file");
@@ -84,7 +84,7 @@ void add_list(CLI::App& app, Action& action, const Common& common) {
                               "  ff ls --lane email --tag order.id=17 -o json\n"
                               "  ff ls --all -o jsonl | jq -r .execution_id\n"
                               "  ff ls --state active --watch");
-    c.group(group);
+    c.group(work_group);
     add_list_filter(c, args->filter);
     c.add_flag("--all", args->all, "All of them, however many")
         ->excludes(c.get_option("--limit"))
@@ -150,7 +150,7 @@ void add_get(CLI::App& app, Action& action, const Common& common) {
                               "  ff get 5f6071                              # its last digits\n"
                               "  ff get 5f6071 -o json | jq -r .public_state\n"
                               "  ff get 5f6071 --watch 0.5");
-    c.group(group);
+    c.group(work_group);
     add_ids(c, args->ids);
     add_watch(c, args->every_ms);
     add_common(c, common);
@@ -164,7 +164,7 @@ void add_wait(CLI::App& app, Action& action, const Common& common) {
                               "  ff ls --lane import --all -o jsonl | jq -r .execution_id | xargs "
                               "ff wait\n"
                               "Exit code 0: all completed. 1: one did not, or the time was over.");
-    c.group(group);
+    c.group(work_group);
     add_ids(c, args->ids);
     add_span(c, "--timeout", args->timeout_ms, "Wait no longer than this");
     add_common(c, common);
@@ -175,14 +175,14 @@ void add_wait(CLI::App& app, Action& action, const Common& common) {
 
 // ------------------------------------------------------------------------------- one thing of one
 
-using Show = expected<std::string> (*)(const Session&, const std::string&);
+using ShowOne = expected<std::string> (*)(const Session&, const std::string&);
 
 void add_show(CLI::App& app, Action& action, const Common& common, const std::string& name,
-              const std::string& help, Show show) {
+              const std::string& help, ShowOne show) {
     auto id = std::make_shared<std::string>();
     CLI::App& c =
         add_command(app, name, help, fmt::format("  ff {0} 5f6071\n  ff {0} 5f6071 -o json", name));
-    c.group(group);
+    c.group(work_group);
     add_id(c, *id);
     add_common(c, common);
     on_command(c, action, [common, id, show] {
@@ -196,7 +196,7 @@ void add_result(CLI::App& app, Action& action, const Common& common) {
                               "  ff result 5f6071 > photo.png\n"
                               "  ff result 5f6071 --out photo.png\n"
                               "  ff result 5f6071 -o json | jq -r .result_payload.base64");
-    c.group(group);
+    c.group(work_group);
     add_id(c, options->id);
     add_text(c, "--out", options->out, "FILE",
              "Write to a file, which appears whole or not at all");
@@ -210,7 +210,7 @@ void add_why(CLI::App& app, Action& action, const Common& common) {
     CLI::App& c = add_command(app, "why", "Why it is not running",
                               "  ff why 5f6071\n"
                               "  ff why 5f6071 -o json | jq -r .missing_capabilities[]");
-    c.group(group);
+    c.group(work_group);
     add_ids(c, args->ids);
     add_common(c, common);
     on_command(c, action,

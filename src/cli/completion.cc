@@ -23,7 +23,7 @@ void for_each_command(
 }
 
 /// A text in single quotes, as all three shells read it.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     std::string out = "'";
     for (const char c : text) {
         out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -84,9 +84,9 @@ std::string describe_cases(const CompletedCommand& program) {
                          out += fmt::format(
                              "    {})\n        commands={}\n        options={}\n"
                              "        valued={}\n        words={}\n        files={} ;;\n",
-                             quoted(path), quoted(spaced(names_of(command))),
-                             quoted(spaced(options.all)), quoted(spaced(options.with_value)),
-                             quoted(spaced(arguments.words)), arguments.files ? "yes" : "''");
+                             in_quotes(path), in_quotes(spaced(names_of(command))),
+                             in_quotes(spaced(options.all)), in_quotes(spaced(options.with_value)),
+                             in_quotes(spaced(arguments.words)), arguments.files ? "yes" : "''");
                      });
     return out;
 }
@@ -102,10 +102,10 @@ std::string value_cases(const CompletedCommand& program) {
                 }
                 std::vector<std::string> places;
                 for (const std::string& name : option.names) {
-                    places.push_back(quoted(path + " " + name));
+                    places.push_back(in_quotes(path + " " + name));
                 }
                 out += fmt::format("    {}) words={} files={} ;;\n", joined(places, "|"),
-                                   quoted(spaced(option.words)), option.files ? "yes" : "''");
+                                   in_quotes(spaced(option.words)), option.files ? "yes" : "''");
             }
         });
     return out;
@@ -258,9 +258,9 @@ std::string fish_option(const std::string& condition, const CompletedOption& opt
         out += option.files ? " -r -F" : " -x";
     }
     if (!option.words.empty()) {
-        out += " -a " + quoted(spaced(option.words));
+        out += " -a " + in_quotes(spaced(option.words));
     }
-    return out + " -d " + quoted(short_help(option.help)) + "\n";
+    return out + " -d " + in_quotes(short_help(option.help)) + "\n";
 }
 
 std::string fish_script(const CompletedCommand& program) {
@@ -268,16 +268,16 @@ std::string fish_script(const CompletedCommand& program) {
     std::string rules = "complete -c ff -f\n";
     for_each_command(
         program, program.name, [&](const CompletedCommand& command, const std::string& path) {
-            paths += " " + quoted(path);
-            const std::string condition = quoted("__ff_at " + path);
+            paths += " " + in_quotes(path);
+            const std::string condition = in_quotes("__ff_at " + path);
             for (const CompletedCommand& child : command.commands) {
                 rules += fmt::format("complete -c ff -n {} -a {} -d {}\n", condition,
-                                     quoted(child.name), quoted(short_help(child.help)));
+                                     in_quotes(child.name), in_quotes(short_help(child.help)));
             }
             const CompletedOption arguments = arguments_of(command);
             if (!arguments.words.empty()) {
                 rules += fmt::format("complete -c ff -n {} -a {}\n", condition,
-                                     quoted(spaced(arguments.words)));
+                                     in_quotes(spaced(arguments.words)));
             }
             if (arguments.files) {
                 rules += fmt::format("complete -c ff -n {} -F\n", condition);

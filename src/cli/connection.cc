@@ -100,7 +100,7 @@ expected<std::shared_ptr<Engine>> connect_to_server(const Target& target) {
     return std::unexpected(std::move(error));
 }
 
-expected<void> check_store(const store::Location& location, Access access) {
+expected<void> check_location(const store::Location& location, Access access) {
     using Form = store::Location::Form;
     switch (location.form) {
         case Form::sqlite_private_memory:
@@ -173,7 +173,7 @@ expected<std::shared_ptr<Engine>> open_engine(const Target& target, Access acces
         return connect_to_server(target);
     }
     FF_TRY(const store::Location location, store::parse_location(target.address));
-    FF_TRY_VOID(check_store(location, access));
+    FF_TRY_VOID(check_location(location, access));
     if (access == Access::look) {
         FF_TRY(std::shared_ptr<Engine> reading, ReadingEngine::open(target.address));
         return reading;

@@ -41,7 +41,7 @@ struct Plan {
     const char* path;
     char* const* words;
     char* const* environment;
-    const char* dir;  ///< empty: where we are
+    const char* dir;         ///< empty: where we are
     std::array<int, 4> fds;  ///< standard input, output, error, and the status pipe
     pid_t worker;
     int worker_died;  ///< a signal that nobody else sends
@@ -152,8 +152,8 @@ expected<GuardedChild> GuardedChild::start(ChildSetup setup) {
                             lifted(status.theirs.get())};
     const std::vector<char*> words = pointers(setup.words);
     const std::vector<char*> environment = pointers(setup.environment);
-    Plan plan{setup.path.c_str(), words.data(), environment.data(), setup.dir.c_str(),
-              {},                 ::getpid(),   SIGRTMAX};
+    Plan plan{setup.path.c_str(), words.data(), environment.data(), setup.dir.c_str(), {},
+              ::getpid(),         SIGRTMAX};
     for (std::size_t i = 0; i < copies.size(); ++i) {
         plan.fds[i] = copies[i].get();
     }

@@ -117,7 +117,8 @@ template <class Row, class Take>
 expected<void> PostgresLook::rows_of(std::span<const Eid> eids, Take take) {
     PgParams params;
     params.array(integers(eids));
-    db_->queue(store::sql::select_where<Row>("eid = ANY($1) ORDER BY " + store::key_list<Row>()),
+    db_->queue(store::sql::select_where<Row>("eid = ANY($1) ORDER BY " +
+                                             store::key_list(store::table_info<Row>)),
                std::move(params));
     FF_TRY(auto answers, db_->run_queued());
     PgRows& rows = answers.back();

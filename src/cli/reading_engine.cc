@@ -27,7 +27,7 @@ Error ReadingEngine::explained(Error error) const {
 
 Response ReadingEngine::run_any(Request request) {
     const engine::ReadContext context{*store_, SystemClock().now()};
-    return std::visit(
+    return ff::visit(
         [&]<class Op>(const Op& op) -> Response {
             if constexpr (requires { engine::answer(op, context); }) {
                 auto reply = engine::answer(op, context);

@@ -112,8 +112,8 @@ class RowScan {
         said(listed_, fmt::format("{} in lists of rare conditions, exactly those that should be",
                                   with_commas(listed_rows_)));
         said(tags_, "the tag index holds every tag");
-        said(waits_, fmt::format("{} executions have waited, and their rows agree",
-                                 with_commas(waited_)));
+        said(waits_,
+             fmt::format("{} executions have waited, and their rows agree", with_commas(waited_)));
         said(orphans_, "no row belongs to an execution that is gone");
     }
 
@@ -389,9 +389,8 @@ class RowScan {
     }
 
     expected<void> scan_orphans() {
-        for (const char* table :
-             {"ff_exec_input", "ff_attempt", "ff_exec_tag", "ff_claim_grant", "ff_suspension",
-              "ff_waitpoint", "ff_signal", "ff_satisfier"}) {
+        for (const char* table : {"ff_exec_input", "ff_attempt", "ff_exec_tag", "ff_claim_grant",
+                                  "ff_suspension", "ff_waitpoint", "ff_signal", "ff_satisfier"}) {
             progress_(table, 0, 0);
             FF_TRY(const auto found, rows_.orphans(table));
             for (const Eid eid : found) {

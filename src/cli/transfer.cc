@@ -83,8 +83,8 @@ std::uint64_t count_of(const TransferSummary& summary, std::string_view table) {
     return 0;
 }
 
-js::Value as_json(const TransferSummary& summary, const std::string& store, const std::string& file,
-                  DurationMs elapsed_ms) {
+js::Value summary_json(const TransferSummary& summary, const std::string& store,
+                       const std::string& file, DurationMs elapsed_ms) {
     js::Object rows;
     for (std::size_t i = 0; i < store::transfer_tables; ++i) {
         rows.emplace_back(std::string(store::table_name(store::empty_batch(i))), summary.rows[i]);
@@ -253,7 +253,7 @@ ExitCode run_export(const ExportOptions& options) {
     const std::string text =
         for_programs(options.output)
             ? document(options.output,
-                       as_json(*summary, shown(options.db), options.out, watch.elapsed_ms()))
+                       summary_json(*summary, shown(options.db), options.out, watch.elapsed_ms()))
             : fmt::format("exported {} to {} in {}\n", amount(*summary),
                           to_file ? options.out : "standard output", span_text(watch.elapsed_ms()));
     if (to_file) {
@@ -272,8 +272,8 @@ ExitCode run_import(const ImportOptions& options) {
         return complain(summary.error());
     }
     print_out(for_programs(options.output)
-                  ? document(options.output,
-                             as_json(*summary, shown(options.db), options.file, watch.elapsed_ms()))
+                  ? document(options.output, summary_json(*summary, shown(options.db), options.file,
+                                                          watch.elapsed_ms()))
                   : fmt::format("imported {} into {} in {}\n", amount(*summary), shown(options.db),
                                 span_text(watch.elapsed_ms())));
     return ExitCode::ok;

@@ -274,53 +274,52 @@ ExitCode answer_waitpoint(const CommonOptions& options, const AnswerArgs& args,
 ExitCode send_signal(const CommonOptions& options, const SignalArgs& args) {
     std::optional<std::string> payload = args.payload;
     if (args.payload_file) {
-        auto bytes = *args.payload_file == "-" ? read_standard_input()
-                                               : read_bytes(*args.payload_file);
+        auto bytes =
+            *args.payload_file == "-" ? read_standard_input() : read_bytes(*args.payload_file);
         if (!bytes) {
             return complain(bytes.error());
         }
         payload = std::move(*bytes);
     }
-    return for_each_id(
-        options, Access::change, {args.id},
-        [&](const Session& session, const ExecutionId& id) -> expected<Said> {
-            FF_TRY(const WaitpointInfo at, choose(session, id, args.waitpoint));
-            DeliverSignal op;
-            op.execution_id = id;
-            op.waitpoint_id = at.waitpoint_id;
-            op.signal_name = args.name;
-            op.source_identity = args.source.value_or(this_user());
-            op.payload = payload;
-            op.idempotency_key = args.key.value_or("");
-            if (args.token) {
-                op.waitpoint_token = *args.token;
-            } else {
-                FF_TRY(auto token, session.ask(ReadWaitpointToken{id, at.waitpoint_id}));
-                op.waitpoint_token = token.value_or("");
-            }
-            FF_TRY(const SignalResult result, session.ask(std::move(op)));
-            return said_signal(id, at, args.name, result);
-        });
+    return for_each_id(options, Access::change, {args.id},
+                       [&](const Session& session, const ExecutionId& id) -> expected<Said> {
+                           FF_TRY(const WaitpointInfo at, choose(session, id, args.waitpoint));
+                           DeliverSignal op;
+                           op.execution_id = id;
+                           op.waitpoint_id = at.waitpoint_id;
+                           op.signal_name = args.name;
+                           op.source_identity = args.source.value_or(this_user());
+                           op.payload = payload;
+                           op.idempotency_key = args.key.value_or("");
+                           if (args.token) {
+                               op.waitpoint_token = *args.token;
+                           } else {
+                               FF_TRY(auto token,
+                                      session.ask(ReadWaitpointToken{id, at.waitpoint_id}));
+                               op.waitpoint_token = token.value_or("");
+                           }
+                           FF_TRY(const SignalResult result, session.ask(std::move(op)));
+                           return said_signal(id, at, args.name, result);
+                       });
 }
 
 ExitCode resume_executions(const CommonOptions& options, const std::vector<std::string>& ids,
                            const std::optional<std::string>& actor, DurationMs delay_ms) {
-    return for_each_id(
-        options, Access::change, ids,
-        [&](const Session& session, const ExecutionId& id) -> expected<Said> {
-            ResumeExecution op;
-            op.execution_id = id;
-            op.trigger_type = ResumeTrigger::operator_;
-            op.resume_delay_ms = delay_ms;
-            op.actor = actor.value_or(this_user());
-            FF_TRY(const StateResult result, session.ask(std::move(op)));
-            return Said{fmt::format("{} resumed: it is {}\n", id.to_string(),
-                                    to_string(result.public_state)),
-                        js::Object{{"execution_id", id.to_string()},
-                                   {"outcome", "resumed"},
-                                   {"public_state", to_string(result.public_state)}},
-                        ExitCode::ok, ""};
-        });
+    return for_each_id(options, Access::change, ids,
+                       [&](const Session& session, const ExecutionId& id) -> expected<Said> {
+                           ResumeExecution op;
+                           op.execution_id = id;
+                           op.trigger_type = ResumeTrigger::operator_;
+                           op.resume_delay_ms = delay_ms;
+                           op.actor = actor.value_or(this_user());
+                           FF_TRY(const StateResult result, session.ask(std::move(op)));
+                           return Said{fmt::format("{} resumed: it is {}\n", id.to_string(),
+                                                   to_string(result.public_state)),
+                                       js::Object{{"execution_id", id.to_string()},
+                                                  {"outcome", "resumed"},
+                                                  {"public_state", to_string(result.public_state)}},
+                                       ExitCode::ok, ""};
+                       });
 }
 
 // ------------------------------------------------------------------------------------------- keys
@@ -391,14 +390,14 @@ ExitCode rotate_secret(const CommonOptions& options, const RotateArgs& args) {
             return ExitCode::ok;
         }
         fmt::print("{} signs now{}\n", done->new_kid,
-                   done->previous_kid
-                       ? fmt::format("; {} verifies for {} more", *done->previous_kid,
-                                     span_text(args.grace_ms))
-                       : "");
+                   done->previous_kid ? fmt::format("; {} verifies for {} more",
+                                                    *done->previous_kid, span_text(args.grace_ms))
+                                      : "");
         if (done->waitpoints_outliving_grace > 0) {
-            fmt::print("{} open waitpoints may outlive the old key: ff approve and ff resume still "
-                       "work on them\n",
-                       done->waitpoints_outliving_grace);
+            fmt::print(
+                "{} open waitpoints may outlive the old key: ff approve and ff resume still "
+                "work on them\n",
+                done->waitpoints_outliving_grace);
         }
         return ExitCode::ok;
     });
@@ -413,8 +412,8 @@ expected<std::string> show_keys(const Session& session) {
                 js::Object{{"kid", key.kid}, {"expires_at_ms", key.expires_at_ms}});
         }
         return document(session.output,
-                        js::Object{{"current_kid", keys.current_kid ? js::Value(*keys.current_kid)
-                                                                    : js::Value()},
+                        js::Object{{"current_kid",
+                                    keys.current_kid ? js::Value(*keys.current_kid) : js::Value()},
                                    {"verifying", std::move(verifying)}});
     }
     Table table({{"key"}, {"use"}, {"until"}});

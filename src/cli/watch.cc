@@ -84,11 +84,11 @@ class Screen {
 
 /// False when it is time to end.
 bool pause_for(DurationMs ms, Keys& keys) {
-    using SteadyClock = std::chrono::steady_clock;
-    const auto until = SteadyClock::now() + std::chrono::milliseconds(ms);
+    using Steady = std::chrono::steady_clock;
+    const auto until = Steady::now() + std::chrono::milliseconds(ms);
     for (;;) {
         const auto left =
-            std::chrono::duration_cast<std::chrono::milliseconds>(until - SteadyClock::now());
+            std::chrono::duration_cast<std::chrono::milliseconds>(until - Steady::now());
         if (InterruptGuard::interrupted() || output_fault() != 0) {
             return false;
         }

@@ -14,7 +14,7 @@ namespace {
 /// What a worker must get through: each one saves work that would otherwise be done again. A
 /// heartbeat goes in the same call as renewals, so holding it back would spare nobody.
 bool always_passes(const Request& request) {
-    return std::visit(
+    return ff::visit(
         []<class Op>(const Op&) {
             return std::is_same_v<Op, Renew> || std::is_same_v<Op, HeartbeatWorker> ||
                    std::is_same_v<Op, Complete> || std::is_same_v<Op, Fail> ||

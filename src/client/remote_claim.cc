@@ -50,7 +50,7 @@ class Polling : public std::enable_shared_from_this<Polling> {
             finish(std::move(response));
             return;
         }
-        auto& tasks = std::get<ClaimResult>(*response).tasks;
+        auto& tasks = ff::get<ClaimResult>(*response).tasks;
         const bool some = !tasks.empty();
         std::ranges::move(tasks, std::back_inserter(got_.tasks));
         left_ms_ = some ? 0 : left_ms_ - waited;

@@ -142,7 +142,7 @@ expected<std::shared_ptr<Engine>> RemoteEngine::connect(const std::string& url,
 }
 
 expected<Request> RemoteEngine::checked(Request request) {
-    return std::visit(
+    return ff::visit(
         [this]<class Op>(Op&& op) -> expected<Request> {
             using T = std::remove_cvref_t<Op>;
             if constexpr (std::is_same_v<T, CreateExecution>) {
@@ -184,7 +184,7 @@ void RemoteEngine::call(Request request, DoneFn done) {
     auto ready = checked(std::move(request));
     if (!ready) {
         done(std::unexpected(std::move(ready).error()));
-    } else if (auto* claim = std::get_if<Claim>(&*ready)) {
+    } else if (auto* claim = ff::get_if<Claim>(&*ready)) {
         send_claim(*this, std::move(*claim), std::move(done));
     } else {
         send(std::make_shared<const Request>(std::move(*ready)), 1, std::move(done));
@@ -198,7 +198,7 @@ void RemoteEngine::call_many(std::vector<Request> requests,
 
 void RemoteEngine::send(std::shared_ptr<const Request> request, int tried, DoneFn done) {
     wire::Call call;
-    if (const auto* info = std::get_if<ReadExecutionInfo>(request.get())) {
+    if (const auto* info = ff::get_if<ReadExecutionInfo>(request.get())) {
         // The description has all of it; the older form of this read leaves some out.
         call = wire::write_request(Request(DescribeExecution{info->execution_id}));
     } else {
@@ -251,7 +251,7 @@ EngineStats RemoteEngine::stats() const {
 void RemoteEngine::stop() { http_->stop(); }
 
 bool may_repeat(const Request& request) {
-    return std::visit(
+    return ff::visit(
         []<class Op>(const Op& op) {
             if constexpr (std::is_same_v<Op, CreateWaitpoint>) {
                 return false;  // each makes another

@@ -16,16 +16,16 @@ MintedIds mint_ids(Request& request) {
             id = out.signal = SignalId{new_uuid()};
         }
     };
-    if (auto* create = std::get_if<CreateFlow>(&request)) {
+    if (auto* create = ff::get_if<CreateFlow>(&request)) {
         mint_flow(create->flow_id);
-    } else if (auto* submit = std::get_if<SubmitFlow>(&request)) {
+    } else if (auto* submit = ff::get_if<SubmitFlow>(&request)) {
         mint_flow(submit->flow_id);
-    } else if (auto* stage = std::get_if<StageDependencyEdge>(&request)) {
+    } else if (auto* stage = ff::get_if<StageDependencyEdge>(&request)) {
         if (!stage->edge_id) {
             stage->edge_id = out.edge = EdgeId{new_uuid()};
             out.staged_revision = stage->expected_graph_revision + 1;
         }
-    } else if (auto* spawn = std::get_if<SpawnChildren>(&request)) {
+    } else if (auto* spawn = ff::get_if<SpawnChildren>(&request)) {
         for (FlowNode& node : spawn->nodes) {
             if (!node.execution.execution_id) {
                 // In the partition of the caller, which is its flow's.
@@ -33,9 +33,9 @@ MintedIds mint_ids(Request& request) {
                     ExecutionId{spawn->lease.execution_id.partition, new_uuid()};
             }
         }
-    } else if (auto* signal = std::get_if<DeliverSignal>(&request)) {
+    } else if (auto* signal = ff::get_if<DeliverSignal>(&request)) {
         mint_signal(signal->signal_id);
-    } else if (auto* approval = std::get_if<DeliverApprovalSignal>(&request)) {
+    } else if (auto* approval = ff::get_if<DeliverApprovalSignal>(&request)) {
         mint_signal(approval->signal_id);
     }
     return out;
@@ -49,15 +49,15 @@ Response settle(const MintedIds& minted, Response response) {
         return response;
     }
     if (minted.signal) {
-        auto* delivered = std::get_if<SignalResult>(&*response);
+        auto* delivered = ff::get_if<SignalResult>(&*response);
         if (delivered != nullptr && delivered->signal_id == *minted.signal) {
             delivered->duplicate = false;
         }
     }
     if (minted.flow) {
-        if (auto* made = std::get_if<CreateFlowResult>(&*response)) {
+        if (auto* made = ff::get_if<CreateFlowResult>(&*response)) {
             made->created = true;
-        } else if (auto* submitted = std::get_if<SubmitFlowResult>(&*response)) {
+        } else if (auto* submitted = ff::get_if<SubmitFlowResult>(&*response)) {
             submitted->created = true;
         }
     }

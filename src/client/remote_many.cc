@@ -18,7 +18,7 @@ constexpr std::size_t batch_bytes = wire::body_bytes_max(wire::BodyClass::large)
 constexpr std::size_t renewals_max = 1'000;
 
 bool is_outcome(const Request& request) {
-    return std::holds_alternative<Complete>(request) || std::holds_alternative<Fail>(request);
+    return ff::holds_alternative<Complete>(request) || ff::holds_alternative<Fail>(request);
 }
 
 class Sequence : public std::enable_shared_from_this<Sequence> {
@@ -46,13 +46,13 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
   private:
     /// The run of operations at `at_` that one request can carry.
     void send() {
-        if (std::holds_alternative<CreateExecution>(requests_[at_])) {
+        if (ff::holds_alternative<CreateExecution>(requests_[at_])) {
             send_creates();
         } else if (is_outcome(requests_[at_])) {
             send_outcomes();
-        } else if (std::holds_alternative<HeartbeatWorker>(requests_[at_])) {
+        } else if (ff::holds_alternative<HeartbeatWorker>(requests_[at_])) {
             send_heartbeat();
-        } else if (std::holds_alternative<Release>(requests_[at_])) {
+        } else if (ff::holds_alternative<Release>(requests_[at_])) {
             send_releases();
         } else {
             send_one();
@@ -69,7 +69,7 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
     /// There is no route for many of them, and none depends on another: all at once.
     void send_releases() {
         end_ = at_;
-        while (end_ < requests_.size() && std::holds_alternative<Release>(requests_[end_])) {
+        while (end_ < requests_.size() && ff::holds_alternative<Release>(requests_[end_])) {
             ++end_;
         }
         const auto left = std::make_shared<std::atomic<std::size_t>>(end_ - at_);
@@ -111,14 +111,14 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
         std::string body = "{\"executions\":[";
         gather(
             body, wire::batch_creates_max,
-            [](const Request& r) { return std::holds_alternative<CreateExecution>(r); },
+            [](const Request& r) { return ff::holds_alternative<CreateExecution>(r); },
             [](const Request& r) { return wire::write_request(r).body; });
         post("/v1/executions/batch", body + "]}", "results");
     }
 
     /// The single call's body with the execution and the attempt, which its path had.
     static std::string outcome_item(const Request& request) {
-        const LeaseRef& lease = std::visit(
+        const LeaseRef& lease = ff::visit(
             []<class Op>(const Op& op) -> const LeaseRef& {
                 if constexpr (requires { op.lease; }) {
                     return op.lease;
@@ -136,7 +136,7 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
             object.field("attempt_index", std::string_view("current"));
         }
         const std::string body = wire::write_request(request).body;
-        if (std::holds_alternative<Fail>(request)) {
+        if (ff::holds_alternative<Fail>(request)) {
             const auto parsed = js::parse(body);
             for (const std::string_view name : {"fence", "source"}) {
                 if (const json* member = parsed->find(name)) {
@@ -199,7 +199,7 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
     // A heartbeat takes the renewals behind it along.
 
     void send_heartbeat() {
-        const auto& beat = std::get<HeartbeatWorker>(requests_[at_]);
+        const auto& beat = ff::get<HeartbeatWorker>(requests_[at_]);
         std::string body;
         wire::ObjectOut object(body);
         object.field("worker_instance_id", beat.worker_instance_id);
@@ -207,7 +207,7 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
         object.key("leases");
         body.push_back('[');
         for (end_ = at_ + 1; end_ < requests_.size() && end_ - at_ <= renewals_max; ++end_) {
-            const auto* renew = std::get_if<Renew>(&requests_[end_]);
+            const auto* renew = ff::get_if<Renew>(&requests_[end_]);
             if (renew == nullptr || !renew->lease.attempt_index || !core_accepts(requests_[end_])) {
                 break;
             }
@@ -243,7 +243,7 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
             const bool there = leases != nullptr && i - at_ - 1 < leases->size();
             responses_[i] =
                 there
-                    ? renewal(std::get<Renew>(requests_[i]), (*leases)[i - at_ - 1])
+                    ? renewal(ff::get<Renew>(requests_[i]), (*leases)[i - at_ - 1])
                     : Response(std::unexpected(wire::read_error(received->status, received->body)));
         }
         at_ = end_;

@@ -174,8 +174,8 @@ Decision<Done> decide_cancel_rest(const Snapshot& view, const FlowWork& work, co
     // What is there to clean up after a failure must still run; a deadline spares nothing.
     std::set<ExecutionId> spared;
     for (const Edge* edge : view.edges_of(work.key.flow)) {
-        if (work.reason == member_failed && (edge->kind == DependencyKind::always ||
-                                             edge->kind == DependencyKind::on_failure)) {
+        if (work.reason == member_failed &&
+            (edge->kind == DependencyKind::always || edge->kind == DependencyKind::on_failure)) {
             spared.insert(edge->downstream);
         }
     }
@@ -275,12 +275,8 @@ void reads_more(const Snapshot& view, const FlowWork& work, ReadSet& set) {
         }
     }
     switch (work.key.kind) {
-        case FlowWorkKind::ended:
-            reads_of_ended(view, work, set);
-            break;
-        case FlowWorkKind::cancel_siblings:
-            reads_of_siblings(view, work, set);
-            break;
+        case FlowWorkKind::ended: reads_of_ended(view, work, set); break;
+        case FlowWorkKind::cancel_siblings: reads_of_siblings(view, work, set); break;
         case FlowWorkKind::cancel_member:
             need_member(view, work.key.execution, InputNeed::if_tagged, set);
             break;
@@ -303,8 +299,7 @@ void reads_more(const Snapshot& view, const FlowWork& work, ReadSet& set) {
                 set.parked.emplace_back(gate, parked_max);
             }
             break;
-        case FlowWorkKind::trimmed:
-            break;
+        case FlowWorkKind::trimmed: break;
     }
 }
 
@@ -344,9 +339,9 @@ Decision<bool> decide(const Snapshot& view, const HandleFlowDue& args, const Con
         }
         changes.log_events.push_back(
             flow_event(flow, LogFamily::flows, "flow_deadline", "{}", ctx.now));
-        changes.follow_ups.push_back(
-            {{flow.id, FlowWorkKind::cancel_rest, ExecutionId{}}, std::string(flow_deadline),
-             ctx.now});
+        changes.follow_ups.push_back({{flow.id, FlowWorkKind::cancel_rest, ExecutionId{}},
+                                      std::string(flow_deadline),
+                                      ctx.now});
         changes.put_flows.push_back(std::move(flow));
         return {true, std::move(changes)};
     }
@@ -378,21 +373,19 @@ std::optional<Changes> hold_back(const Snapshot& view, const Execution& member,
         return std::nullopt;
     }
     Execution e = member;
-    set_state(e,
-              {LifecyclePhase::runnable, OwnershipState::unowned,
-               flow->paused ? EligibilityState::blocked_by_operator
-                            : EligibilityState::blocked_by_quota,
-               flow->paused ? BlockingReason::paused_by_operator
-                            : BlockingReason::waiting_for_quota,
-               TerminalOutcome::none, e.state.attempt_state},
-              ctx.now);
+    set_state(
+        e,
+        {LifecyclePhase::runnable, OwnershipState::unowned,
+         flow->paused ? EligibilityState::blocked_by_operator : EligibilityState::blocked_by_quota,
+         flow->paused ? BlockingReason::paused_by_operator : BlockingReason::waiting_for_quota,
+         TerminalOutcome::none, e.state.attempt_state},
+        ctx.now);
     e.gate = gate_of(flow->id);
     e.blocked_at = ctx.now;
-    e.blocking_detail = flow->paused
-                            ? "flow " + flow->id.to_string() + " is paused"
-                            : "flow " + flow->id.to_string() + " runs " +
-                                  std::to_string(flow->slots) + " of at most " +
-                                  std::to_string(flow->max_active_members) + " members";
+    e.blocking_detail = flow->paused ? "flow " + flow->id.to_string() + " is paused"
+                                     : "flow " + flow->id.to_string() + " runs " +
+                                           std::to_string(flow->slots) + " of at most " +
+                                           std::to_string(flow->max_active_members) + " members";
     changes.put_executions.push_back(std::move(e));
     return changes;
 }
@@ -426,9 +419,8 @@ void read_flow_of(const Snapshot& view, const ExecutionId& id, ReadSet& set) {
 }
 
 void take_slot(const Snapshot& view, Execution& member, Changes& changes) {
-    const Flow* found = member.flow_id && view.knows_flow(*member.flow_id)
-                            ? view.flow(*member.flow_id)
-                            : nullptr;
+    const Flow* found =
+        member.flow_id && view.knows_flow(*member.flow_id) ? view.flow(*member.flow_id) : nullptr;
     if (found == nullptr || found->max_active_members == 0 || member.holds_flow_slot ||
         member.state.phase != LifecyclePhase::active) {
         return;

@@ -306,10 +306,9 @@ class TreeCheck {
             return invalid("allof_empty_members" + at);
         }
         for (std::size_t i = 0; i < c.members.size(); ++i) {
-            FF_TRY_VOID(check(c.members[i],
-                              (path.empty() ? "" : path + ".") + "members[" + std::to_string(i) +
-                                  "]",
-                              depth));
+            FF_TRY_VOID(check(
+                c.members[i],
+                (path.empty() ? "" : path + ".") + "members[" + std::to_string(i) + "]", depth));
         }
         return {};
     }

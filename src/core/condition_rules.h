@@ -15,8 +15,8 @@
 
 namespace ff::core {
 
-inline constexpr std::size_t waitpoints_max = 64;        ///< of a suspension
-inline constexpr std::size_t waitpoint_key_max = 256;    ///< bytes
+inline constexpr std::size_t waitpoints_max = 64;      ///< of a suspension
+inline constexpr std::size_t waitpoint_key_max = 256;  ///< bytes
 inline constexpr std::size_t condition_nodes_max = 256;
 inline constexpr std::size_t condition_words_max = 256;  ///< names and keys of all nodes
 inline constexpr std::uint32_t condition_depth_max = 4;  ///< composites inside composites

@@ -386,12 +386,12 @@ Decision<StateResult> decide(const Snapshot& view, const WaitChildren& args, con
                 return;
             }
             e.blocking_detail = "waiting for child executions to complete";
-            set_state(e,
-                      {LifecyclePhase::runnable, OwnershipState::unowned,
-                       EligibilityState::blocked_by_dependencies,
-                       BlockingReason::waiting_for_children, TerminalOutcome::none,
-                       AttemptState::attempt_interrupted},
-                      ctx.now);
+            set_state(
+                e,
+                {LifecyclePhase::runnable, OwnershipState::unowned,
+                 EligibilityState::blocked_by_dependencies, BlockingReason::waiting_for_children,
+                 TerminalOutcome::none, AttemptState::attempt_interrupted},
+                ctx.now);
         });
 }
 

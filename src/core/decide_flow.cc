@@ -129,9 +129,9 @@ Decision<CreateFlowResult> decide(const Snapshot& view, const CreateFlow& args,
                                   const Context& ctx) {
     if (const Flow* found = view.flow(*args.flow_id)) {
         if (found->ns != args.ns || found->kind != args.flow_kind) {
-            return ff::fail(ErrorCode::flow_already_exists,
-                            "flow " + found->id.to_string() + " is of kind " + found->kind +
-                                " in namespace " + found->ns);
+            return ff::fail(ErrorCode::flow_already_exists, "flow " + found->id.to_string() +
+                                                                " is of kind " + found->kind +
+                                                                " in namespace " + found->ns);
         }
         return CreateFlowResult{false, found->id};
     }
@@ -156,8 +156,7 @@ Decision<AddMemberResult> decide(const Snapshot& view, const AddExecutionToFlow&
     if (found == nullptr) {
         return ff::fail(ErrorCode::flow_not_found);
     }
-    const std::uint16_t partition =
-        partition_of(args.flow_id.uuid, ctx.settings.partitions.flow);
+    const std::uint16_t partition = partition_of(args.flow_id.uuid, ctx.settings.partitions.flow);
     if (args.execution_id.partition != partition) {
         return ff::fail(ErrorCode::invalid_input,
                         "partition mismatch: the flow has index " + std::to_string(partition) +
@@ -185,9 +184,9 @@ Decision<AddMemberResult> decide(const Snapshot& view, const AddExecutionToFlow&
                         "the execution is of namespace " + ns + ", the flow of " + found->ns);
     }
     if (found->node_count >= ctx.settings.flows.members) {
-        return ff::fail(ErrorCode::flow_limit_exceeded,
-                        "a flow has at most " + std::to_string(ctx.settings.flows.members) +
-                            " members");
+        return ff::fail(
+            ErrorCode::flow_limit_exceeded,
+            "a flow has at most " + std::to_string(ctx.settings.flows.members) + " members");
     }
     GraphEdit edit(view, ctx);
     Flow& flow = edit.change_flow(args.flow_id);
@@ -427,8 +426,7 @@ expected<void> bite(GraphEdit& edit, const std::vector<const Edge*>& edges) {
         const EdgeGroup* group = edit.group(edge->downstream);
         if (group->state == GroupState::pending) {
             edit.block(edge->downstream, std::to_string(unresolved(*group)) +
-                                             " dep(s) unresolved incl " +
-                                             edge->key.id.to_string());
+                                             " dep(s) unresolved incl " + edge->key.id.to_string());
         }
         const Execution* upstream = edit.execution(edge->upstream);
         if (upstream != nullptr && is_terminal(upstream->state)) {
@@ -474,9 +472,9 @@ Decision<ApplyResult> decide(const Snapshot& view, const ApplyDependency& args,
     }
     if (edge->upstream != args.upstream_execution_id ||
         edge->downstream != args.downstream_execution_id) {
-        return ff::fail(ErrorCode::edge_endpoint_mismatch,
-                        "the edge leads from " + edge->upstream.to_string() + " to " +
-                            edge->downstream.to_string());
+        return ff::fail(ErrorCode::edge_endpoint_mismatch, "the edge leads from " +
+                                                               edge->upstream.to_string() + " to " +
+                                                               edge->downstream.to_string());
     }
     const Execution* child = view.execution(edge->downstream);
     if (child == nullptr) {

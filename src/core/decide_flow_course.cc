@@ -118,8 +118,7 @@ Decision<CancelFlowResult> decide(const Snapshot& view, const CancelFlow& args,
     CancelFlowResult reply;
     reply.cancellation_policy = args.cancellation_policy;
     reply.member_execution_ids = view.members(args.flow_id);
-    const CancellationPolicy stored =
-        found->cancellation_policy.value_or(args.cancellation_policy);
+    const CancellationPolicy stored = found->cancellation_policy.value_or(args.cancellation_policy);
     const bool escalates = args.escalate && found->state == FlowState::cancelled &&
                            is_stronger(args.cancellation_policy, stored);
     if (found->state != FlowState::open && !escalates) {
@@ -137,9 +136,8 @@ Decision<CancelFlowResult> decide(const Snapshot& view, const CancelFlow& args,
     reply.scheduled = chosen.size() > ctx.settings.flows.cascade_rows;
     std::size_t now = 0;
     for (const ExecutionId& id : chosen) {
-        FlowWork work{{args.flow_id, FlowWorkKind::cancel_member, id},
-                      non_empty(args.reason),
-                      ctx.now};
+        FlowWork work{
+            {args.flow_id, FlowWorkKind::cancel_member, id}, non_empty(args.reason), ctx.now};
         auto& list = now++ < ctx.settings.flows.cascade_rows ? edit.changes().follow_ups
                                                              : edit.changes().put_work;
         list.push_back(std::move(work));
@@ -255,11 +253,10 @@ std::vector<ExecutionId> retried(const Snapshot& view, const RetryFlow& args) {
         const bool below = std::ranges::any_of(
             upstreams[id], [&](const ExecutionId& up) { return reached.contains(up); });
         const bool chosen = !args.from || *args.from == id || below;
-        const bool again =
-            e != nullptr && chosen &&
-            (is_retried(*e) || (args.include_skipped &&
-                                e->state.outcome == TerminalOutcome::skipped &&
-                                (below || !args.from || *args.from == id)));
+        const bool again = e != nullptr && chosen &&
+                           (is_retried(*e) ||
+                            (args.include_skipped && e->state.outcome == TerminalOutcome::skipped &&
+                             (below || !args.from || *args.from == id)));
         if (again) {
             out.push_back(id);
             reached.insert(id);

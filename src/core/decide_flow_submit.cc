@@ -122,14 +122,15 @@ expected<PreparedGraph> prepare_graph(std::vector<FlowNode> nodes,
             args.ns = terms.ns;
         }
         if (!terms.ns.empty() && args.ns != terms.ns) {
-            return at_node(node.name, {ErrorCode::namespace_mismatch,
-                                       "it is of namespace " + args.ns + ", the flow of " +
-                                           terms.ns,
-                                       {}});
+            return at_node(node.name,
+                           {ErrorCode::namespace_mismatch,
+                            "it is of namespace " + args.ns + ", the flow of " + terms.ns,
+                            {}});
         }
         if (args.idempotency_key && !args.idempotency_key->empty()) {
-            return at_node(node.name, {ErrorCode::invalid_input,
-                                       "idempotency_key: the flow's id is its key", {}});
+            return at_node(
+                node.name,
+                {ErrorCode::invalid_input, "idempotency_key: the flow's id is its key", {}});
         }
         if (!args.execution_id && flow != nullptr) {
             args.execution_id = ExecutionId::for_flow(*flow, settings.partitions, ids.uuid(now));
@@ -143,8 +144,7 @@ expected<PreparedGraph> prepare_graph(std::vector<FlowNode> nodes,
         }
         graph.nodes.push_back({std::move(node.name), std::move(*create), node.policy, 0});
     }
-    const auto find = [&](const FlowEdge& edge,
-                          const std::string& name) -> expected<std::size_t> {
+    const auto find = [&](const FlowEdge& edge, const std::string& name) -> expected<std::size_t> {
         if (name.empty() && terms.may_name_caller) {
             return PreparedGraph::caller;
         }
@@ -183,11 +183,11 @@ expected<PreparedGraph> prepare_graph(std::vector<FlowNode> nodes,
     for (const auto& node : graph.nodes) {
         if (node.policy.kind == GroupPolicyKind::quorum && node.inbound > 0 &&
             node.policy.k > node.inbound) {
-            return at_node(node.name, {ErrorCode::invalid_input,
-                                       "a quorum of " + std::to_string(node.policy.k) +
-                                           " is more than its " + std::to_string(node.inbound) +
-                                           " edges",
-                                       {}});
+            return at_node(node.name,
+                           {ErrorCode::invalid_input,
+                            "a quorum of " + std::to_string(node.policy.k) + " is more than its " +
+                                std::to_string(node.inbound) + " edges",
+                            {}});
         }
     }
     FF_TRY_VOID(graph_order(graph));
@@ -223,9 +223,9 @@ expected<std::map<std::string, ExecutionId>> make_graph(GraphEdit& edit, const S
                                 std::to_string(create.id.partition));
         }
         if (view.execution(create.id) != nullptr) {
-            return ff::fail(ErrorCode::execution_already_in_flow,
-                            "node " + node.name + ": execution " + create.id.to_string() +
-                                " exists already");
+            return ff::fail(
+                ErrorCode::execution_already_in_flow,
+                "node " + node.name + ": execution " + create.id.to_string() + " exists already");
         }
         if (auto ok = check_lane_accepts(view, create.args.lane_id); !ok) {
             return at_node(node.name, std::move(ok).error());
@@ -236,12 +236,12 @@ expected<std::map<std::string, ExecutionId>> make_graph(GraphEdit& edit, const S
         made.lane(create.args.lane_id, changes, ctx);
         if (node.inbound > 0) {
             e.blocking_detail = std::to_string(node.inbound) + " dep(s) unresolved";
-            set_state(e,
-                      {LifecyclePhase::runnable, OwnershipState::unowned,
-                       EligibilityState::blocked_by_dependencies,
-                       BlockingReason::waiting_for_children, TerminalOutcome::none,
-                       e.state.attempt_state},
-                      ctx.now);
+            set_state(
+                e,
+                {LifecyclePhase::runnable, OwnershipState::unowned,
+                 EligibilityState::blocked_by_dependencies, BlockingReason::waiting_for_children,
+                 TerminalOutcome::none, e.state.attempt_state},
+                ctx.now);
         }
         append_tag_events(create.args, e, changes, ctx.now);
         ExecutionInput input = new_input(create, e.eid);
@@ -330,9 +330,9 @@ Decision<SubmitFlowResult> decide(const Snapshot& view, const PreparedSubmit& co
     const SubmitFlow& args = command.args;
     if (const Flow* found = view.flow(command.flow_id)) {
         if (found->ns != args.ns || found->kind != args.flow_kind) {
-            return ff::fail(ErrorCode::flow_already_exists,
-                            "flow " + found->id.to_string() + " is of kind " + found->kind +
-                                " in namespace " + found->ns);
+            return ff::fail(ErrorCode::flow_already_exists, "flow " + found->id.to_string() +
+                                                                " is of kind " + found->kind +
+                                                                " in namespace " + found->ns);
         }
         SubmitFlowResult reply{false, found->id, {}};
         for (const ExecutionId& id : view.members(found->id)) {
@@ -414,9 +414,8 @@ Decision<SpawnResult> decide(const Snapshot& view, const PreparedSpawn& command,
                         "only a member of a flow can spawn children");
     }
     if (found->state != FlowState::open) {
-        return ff::fail(ErrorCode::flow_already_terminal,
-                        "flow " + found->id.to_string() + " is " +
-                            std::string(to_string(found->state)));
+        return ff::fail(ErrorCode::flow_already_terminal, "flow " + found->id.to_string() + " is " +
+                                                              std::string(to_string(found->state)));
     }
     const auto& nodes = command.graph.nodes;
     const bool repeated = std::ranges::all_of(nodes, [&](const PreparedGraph::Node& node) {

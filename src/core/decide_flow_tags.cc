@@ -63,8 +63,8 @@ Decision<CountResult> decide(const Snapshot& view, const SetFlowTags& args, cons
     flow.last_mutation_at = ctx.now;
     Changes changes;
     for (std::string& payload : changed) {
-        changes.log_events.push_back(flow_event(flow, LogFamily::instance_tags, "attached",
-                                                std::move(payload), ctx.now));
+        changes.log_events.push_back(
+            flow_event(flow, LogFamily::instance_tags, "attached", std::move(payload), ctx.now));
     }
     changes.put_flows.push_back(std::move(flow));
     return {CountResult{static_cast<std::uint32_t>(args.tags.size())}, std::move(changes)};

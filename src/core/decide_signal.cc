@@ -95,10 +95,9 @@ void reads_more_signal(const Snapshot& view, const DeliverSignal& args, ReadSet&
 expected<std::uint64_t> signals_max(const Snapshot& view, const Execution& e,
                                     std::optional<std::uint32_t> wanted, const Context& ctx) {
     FF_TRY(const Policy* policy, policy_of(view, e, ctx));
-    const std::uint64_t allowed = policy != nullptr
-                                      ? policy->max_signals_per_execution.value_or(
-                                            signals_max_default)
-                                      : signals_max_default;
+    const std::uint64_t allowed =
+        policy != nullptr ? policy->max_signals_per_execution.value_or(signals_max_default)
+                          : signals_max_default;
     const std::uint64_t asked = wanted.value_or(0);
     if (asked == 0 || (allowed != 0 && allowed < asked)) {
         return allowed;
@@ -198,8 +197,7 @@ expected<SignalEffect> weigh(const Snapshot& view, Execution& e, Waits& waits,
     suspension.last_signal_at = ctx.now;
     suspension.satisfied_counts = counts_text(counts);
     for (const Gain& gain : evaluation.gains) {
-        changes.put_satisfiers.push_back(
-            {{suspension.key, gain.node, gain.token}, row.key.seq});
+        changes.put_satisfiers.push_back({{suspension.key, gain.node, gain.token}, row.key.seq});
     }
     if (evaluation.satisfied) {
         Resume how;
@@ -270,9 +268,9 @@ expected<void> validate(DeliverSignal& args) {
     FF_TRY_VOID(check_text("correlation_id", args.correlation_id));
     FF_TRY_VOID(check_text("idempotency_key", args.idempotency_key));
     if (args.payload && args.payload->size() > payload_bytes_max) {
-        return ff::fail(ErrorCode::payload_too_large,
-                        "payload: " + std::to_string(args.payload->size()) +
-                            " bytes, at most 65536 are taken");
+        return ff::fail(
+            ErrorCode::payload_too_large,
+            "payload: " + std::to_string(args.payload->size()) + " bytes, at most 65536 are taken");
     }
     FF_TRY_VOID(check_resume_delay(args.resume_delay_ms.value_or(0)));
     if (args.dedup_ttl_ms < 0) {
@@ -401,12 +399,12 @@ Decision<StateResult> decide(const Snapshot& view, const ResumeExecution& args,
     how.resumed_by = non_empty(args.actor);
     resume(e, waits, std::move(how), ctx.now);
     waits.put(e, changes);
-    changes.log_events.push_back(operator_event(
-        view, e, "execution_resumed",
-        js::dump(js::Object{{"trigger", to_string(args.trigger_type)},
-                            {"actor", args.actor},
-                            {"reason", args.reason}}),
-        ctx.now));
+    changes.log_events.push_back(
+        operator_event(view, e, "execution_resumed",
+                       js::dump(js::Object{{"trigger", to_string(args.trigger_type)},
+                                           {"actor", args.actor},
+                                           {"reason", args.reason}}),
+                       ctx.now));
     const StateResult reply{e.id, e.public_state};
     changes.put_executions.push_back(std::move(e));
     return {reply, std::move(changes)};

@@ -96,8 +96,8 @@ Decision<WaitpointTicket> decide(const Snapshot& view, const CreateWaitpoint& ar
     if (found == nullptr) {
         return ff::fail(ErrorCode::execution_not_found);
     }
-    if (auto ok = check_fence_shape(args.lease, FenceRule::required, Source::lease_holder,
-                                    ctx.settings);
+    if (auto ok =
+            check_fence_shape(args.lease, FenceRule::required, Source::lease_holder, ctx.settings);
         !ok) {
         return std::move(ok).error();
     }
@@ -110,8 +110,8 @@ Decision<WaitpointTicket> decide(const Snapshot& view, const CreateWaitpoint& ar
     if (waits.waitpoints.size() >= waitpoints_max) {
         return ff::fail(ErrorCode::invalid_input, "too_many_waitpoints");
     }
-    Waitpoint row = new_waitpoint(e, WaitpointId{ctx.ids.uuid(ctx.now)}, args.waitpoint_key,
-                                  ctx.now);
+    Waitpoint row =
+        new_waitpoint(e, WaitpointId{ctx.ids.uuid(ctx.now)}, args.waitpoint_key, ctx.now);
     row.expires_at = later(ctx.now, args.expires_in_ms);
     Signer signer(view, ctx);
     if (auto ok = signer.sign(row); !ok) {
@@ -142,8 +142,8 @@ Decision<Done> decide(const Snapshot& view, const CloseWaitpoint& args, const Co
     if (found == nullptr) {
         return ff::fail(ErrorCode::execution_not_found);
     }
-    if (auto ok = check_fence_shape(args.lease, FenceRule::required, Source::lease_holder,
-                                    ctx.settings);
+    if (auto ok =
+            check_fence_shape(args.lease, FenceRule::required, Source::lease_holder, ctx.settings);
         !ok) {
         return std::move(ok).error();
     }
@@ -278,8 +278,7 @@ std::optional<SuspendResult> earlier_answer(const Snapshot& view, const Executio
 }
 
 expected<void> check_owner(const Execution& e, const LeaseRef& lease, const Context& ctx) {
-    FF_TRY_VOID(
-        check_fence_shape(lease, FenceRule::required, Source::lease_holder, ctx.settings));
+    FF_TRY_VOID(check_fence_shape(lease, FenceRule::required, Source::lease_holder, ctx.settings));
     LeaseRef triple = lease;
     triple.attempt_index.reset();
     FF_TRY_VOID(check_fence(e, triple, ctx.now));
@@ -325,9 +324,8 @@ expected<Deadline> deadline_of(const Snapshot& view, const Execution& e, const S
     if (!deadline.at && policy != nullptr && policy->suspension_policy &&
         policy->suspension_policy->default_timeout_ms) {
         deadline.at = later(ctx.now, *policy->suspension_policy->default_timeout_ms);
-        deadline.behavior =
-            parse_enum<TimeoutBehavior>(policy->suspension_policy->timeout_behavior)
-                .value_or(TimeoutBehavior::fail);
+        deadline.behavior = parse_enum<TimeoutBehavior>(policy->suspension_policy->timeout_behavior)
+                                .value_or(TimeoutBehavior::fail);
     }
     if (!deadline.at && args.resume_condition.kind == ResumeCondition::Kind::timeout_only) {
         return ff::fail(ErrorCode::invalid_input, "timeout_only_without_deadline");
@@ -337,10 +335,9 @@ expected<Deadline> deadline_of(const Snapshot& view, const Execution& e, const S
 
 /// The waitpoints of the suspension: new rows, or the pending one taken over, whose key the
 /// condition may have left out.
-expected<std::vector<Waitpoint>> bind(const Snapshot& view, const Execution& e,
-                                      const Suspend& args, const Deadline& deadline,
-                                      ResumeCondition& condition, Signer& signer,
-                                      const Context& ctx) {
+expected<std::vector<Waitpoint>> bind(const Snapshot& view, const Execution& e, const Suspend& args,
+                                      const Deadline& deadline, ResumeCondition& condition,
+                                      Signer& signer, const Context& ctx) {
     std::vector<Waitpoint> rows;
     std::vector<std::string> keys;
     for (const WaitpointBinding& binding : args.waitpoints) {
@@ -507,8 +504,8 @@ Decision<SuspendResult> decide(const Snapshot& view, const Suspend& args, const 
         waits.close_resumed("resumed", ctx.now);
     } else {
         result.suspended = true;
-        result.handle = suspended_handle(view, e, args.lease, e.current_attempt_index.value_or(0),
-                                         ctx);
+        result.handle =
+            suspended_handle(view, e, args.lease, e.current_attempt_index.value_or(0), ctx);
         park(view, e, *waits.suspension, primary, changes, ctx.now);
     }
     waits.put(e, changes);

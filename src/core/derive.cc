@@ -135,43 +135,28 @@ void add_follow_ups_of_removal(const Execution& gone, TimestampMs now, std::vect
 
 Bucket bucket(const Execution& e) {
     switch (e.state.phase) {
-        case LifecyclePhase::submitted:
-            return Bucket::none;
-        case LifecyclePhase::suspended:
-            return Bucket::suspended;
+        case LifecyclePhase::submitted: return Bucket::none;
+        case LifecyclePhase::suspended: return Bucket::suspended;
         case LifecyclePhase::active:
             return is_reclaimable(e.state) ? Bucket::reclaimable : Bucket::none;
         case LifecyclePhase::terminal:
             switch (e.state.outcome) {
-                case TerminalOutcome::failed:
-                    return Bucket::failed;
-                case TerminalOutcome::cancelled:
-                    return Bucket::cancelled;
-                case TerminalOutcome::expired:
-                    return Bucket::expired;
-                case TerminalOutcome::skipped:
-                    return Bucket::skipped;
-                default:
-                    return Bucket::none;
+                case TerminalOutcome::failed: return Bucket::failed;
+                case TerminalOutcome::cancelled: return Bucket::cancelled;
+                case TerminalOutcome::expired: return Bucket::expired;
+                case TerminalOutcome::skipped: return Bucket::skipped;
+                default: return Bucket::none;
             }
         case LifecyclePhase::runnable:
             switch (e.state.eligibility) {
-                case EligibilityState::not_eligible_until_time:
-                    return Bucket::delayed;
-                case EligibilityState::blocked_by_dependencies:
-                    return Bucket::waiting_children;
-                case EligibilityState::blocked_by_budget:
-                    return Bucket::blocked_by_budget;
-                case EligibilityState::blocked_by_quota:
-                    return Bucket::blocked_by_quota;
-                case EligibilityState::blocked_by_route:
-                    return Bucket::blocked_by_route;
-                case EligibilityState::blocked_by_lane_state:
-                    return Bucket::blocked_by_lane_state;
-                case EligibilityState::blocked_by_operator:
-                    return Bucket::blocked_by_operator;
-                default:
-                    return Bucket::none;
+                case EligibilityState::not_eligible_until_time: return Bucket::delayed;
+                case EligibilityState::blocked_by_dependencies: return Bucket::waiting_children;
+                case EligibilityState::blocked_by_budget: return Bucket::blocked_by_budget;
+                case EligibilityState::blocked_by_quota: return Bucket::blocked_by_quota;
+                case EligibilityState::blocked_by_route: return Bucket::blocked_by_route;
+                case EligibilityState::blocked_by_lane_state: return Bucket::blocked_by_lane_state;
+                case EligibilityState::blocked_by_operator: return Bucket::blocked_by_operator;
+                default: return Bucket::none;
             }
     }
     return Bucket::none;

@@ -177,8 +177,7 @@ std::vector<EdgeKey> overdue_edges(const FlowRows& rows) {
     }
     std::vector<EdgeKey> out;
     for (const Edge& edge : rows.edges) {
-        if (edge.state != EdgeState::applied ||
-            edge.dependency != DependencyState::unsatisfied) {
+        if (edge.state != EdgeState::applied || edge.dependency != DependencyState::unsatisfied) {
             continue;
         }
         const auto found = members.find(edge.upstream);

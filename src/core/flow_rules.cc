@@ -104,8 +104,8 @@ bool is_bad_end(const Execution& member) {
 }
 
 bool is_engines_reason(std::string_view reason) {
-    return reason == sibling_satisfied || reason == sibling_impossible ||
-           reason == flow_deadline || reason == member_failed;
+    return reason == sibling_satisfied || reason == sibling_impossible || reason == flow_deadline ||
+           reason == member_failed;
 }
 
 std::string gate_of(const FlowId& flow) { return "flow:" + flow.to_string(); }

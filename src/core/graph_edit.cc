@@ -143,9 +143,9 @@ expected<ResolveResult> GraphEdit::resolve(const EdgeKey& key, TerminalOutcome o
         FF_TRY(answer.data_injected, pass_data(edge));
     }
     const ExecutionId downstream = edge.downstream;
-    const bool may_change = verdict != GroupState::pending ||
-                            (group.policy == GroupPolicyKind::quorum &&
-                             group.resolved() == group.staged);
+    const bool may_change =
+        verdict != GroupState::pending ||
+        (group.policy == GroupPolicyKind::quorum && group.resolved() == group.staged);
     if (may_change) {
         const Execution* child = execution(downstream);
         const bool was_live = child != nullptr && !is_terminal(child->state);
@@ -342,10 +342,9 @@ void GraphEdit::finish_if_done(Flow& flow) {
     }
     flow.state = flow.bad > 0 ? FlowState::failed : FlowState::completed;
     flow.finished_at = ctx_.now;
-    changes_.log_events.push_back(
-        flow_event(flow, LogFamily::flows, "flow_" + std::string(to_string(flow.state)),
-                   js::dump(js::Object{{"node_count", flow.node_count}, {"failed", flow.bad}}),
-                   ctx_.now));
+    changes_.log_events.push_back(flow_event(
+        flow, LogFamily::flows, "flow_" + std::string(to_string(flow.state)),
+        js::dump(js::Object{{"node_count", flow.node_count}, {"failed", flow.bad}}), ctx_.now));
 }
 
 Changes GraphEdit::take() {
@@ -398,8 +397,8 @@ void need_resolution(const Snapshot& view, const Edge& edge, TerminalOutcome out
         return;
     }
     // Most ends leave an all_of group waiting for others: then the child is not looked at.
-    const bool fails = edge.kind == DependencyKind::success_only &&
-                       outcome != TerminalOutcome::success;
+    const bool fails =
+        edge.kind == DependencyKind::success_only && outcome != TerminalOutcome::success;
     const bool waits = group->policy == GroupPolicyKind::all_of && !fails && !passes &&
                        group->succeeded + group->not_taken + edges < group->staged;
     if (!waits) {

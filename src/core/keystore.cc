@@ -154,8 +154,7 @@ struct Keystore::Parts {
         if (sealing_key.bytes.empty() || box.size() <= nonce_bytes + tag_bytes) {
             return std::nullopt;
         }
-        const std::string_view text =
-            box.substr(nonce_bytes, box.size() - nonce_bytes - tag_bytes);
+        const std::string_view text = box.substr(nonce_bytes, box.size() - nonce_bytes - tag_bytes);
         std::string tag(box.substr(box.size() - tag_bytes));
         Secret secret(std::string(text.size(), '\0'));
         const CipherContext context(EVP_CIPHER_CTX_new());
@@ -168,8 +167,7 @@ struct Keystore::Parts {
                               static_cast<int>(key.kid.size())) == 1 &&
             EVP_DecryptUpdate(context.get(), bytes_of(secret.bytes), &size, bytes_of(text),
                               static_cast<int>(text.size())) == 1 &&
-            EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_TAG, tag_bytes, tag.data()) ==
-                1 &&
+            EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_TAG, tag_bytes, tag.data()) == 1 &&
             EVP_DecryptFinal_ex(context.get(), bytes_of(secret.bytes) + size, &size) == 1;
         return opens ? std::optional(std::move(secret)) : std::nullopt;
     }

@@ -70,8 +70,8 @@ struct ExecutionExtra {
     std::optional<std::string> cancellation_reason;
     std::optional<std::string> cancelled_by;
     std::optional<TimestampMs> last_capability_mismatch_at;
-    bool holds_flow_slot = false;  ///< counts in its flow's max_active_members
-    std::optional<std::string> gate;  ///< the queue it waits in until a limit lets it pass
+    bool holds_flow_slot = false;             ///< counts in its flow's max_active_members
+    std::optional<std::string> gate;          ///< the queue it waits in until a limit lets it pass
     std::optional<TimestampMs> retain_until;  ///< past its time, but its flow still runs
     // Waiting for signals. The rows themselves are in core/suspension_records.h.
     std::optional<SuspensionId> current_suspension_id;
@@ -253,7 +253,7 @@ FF_WORD_ENUM(LeaseEventType, none, acquired, renewed, expired, reclaimed, revoke
 /// One row serves two families: lease history, and (when `outcome` is set) completion. The end of
 /// an execution releases its lease in the same row.
 struct ExecutionEvent {
-    std::int64_t event_id = 0;  ///< given by the store at commit
+    std::int64_t event_id = 0;                      ///< given by the store at commit
     std::optional<std::int64_t> previous_event_id;  ///< the execution's history as a chain
     Eid eid = 0;
     ExecutionId execution_id;

@@ -48,8 +48,8 @@ expected<void> reopen_group(GraphEdit& edit, const Snapshot& view, const Executi
             edge.fence_replays = upstream->replay_count;  // that end was the reason: not again
         }
     }
-    edit.block(id, std::to_string(group.staged - group.resolved()) +
-                       " dep(s) unsatisfied after replay");
+    edit.block(
+        id, std::to_string(group.staged - group.resolved()) + " dep(s) unsatisfied after replay");
     for (const EdgeKey& key : succeeded) {
         FF_TRY_VOID(edit.resolve(key, TerminalOutcome::success));
     }

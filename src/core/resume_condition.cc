@@ -171,8 +171,7 @@ expected<std::optional<std::string>> read_matcher(const Reader& reader) {
     if (matcher.tag == MatcherForm::wildcard) {
         return std::nullopt;
     }
-    const std::string* name =
-        matcher.content == nullptr ? nullptr : matcher.content->if_string();
+    const std::string* name = matcher.content == nullptr ? nullptr : matcher.content->if_string();
     if (name == nullptr) {
         return bad(place, "ByName: expected a string");
     }

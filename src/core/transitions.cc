@@ -170,10 +170,10 @@ ExecutionEvent released(const Snapshot& view, const Execution& e, std::string re
 }  // namespace
 
 void finish(const Snapshot& view, Execution& e, Ending ending, Changes& changes, TimestampMs now) {
-    const std::string waits_closed =
-        !ending.waits_closed.empty()                   ? std::move(ending.waits_closed)
-        : ending.outcome == TerminalOutcome::expired   ? ending.release_reason
-                                                       : std::string(to_string(ending.outcome));
+    const std::string waits_closed = !ending.waits_closed.empty() ? std::move(ending.waits_closed)
+                                     : ending.outcome == TerminalOutcome::expired
+                                         ? ending.release_reason
+                                         : std::string(to_string(ending.outcome));
     ExecutionEvent event;
     if (e.lease_id) {
         event = released(view, e, std::move(ending.release_reason), ending.revoked_by, now);

@@ -54,8 +54,7 @@ std::vector<std::string> check_waits(const Execution& e, std::span<const Suspens
                 due = row.expires_at;
             }
         }
-        require(row.matched_signal_count <= row.signal_count,
-                "W5: more signals matched than came");
+        require(row.matched_signal_count <= row.signal_count, "W5: more signals matched than came");
     }
     require(still_open == e.open_waitpoints, "W5: open_waitpoints is not their number");
     require(due == e.waitpoint_due_at, "W5: waitpoint_due_at is not the earliest expiry");

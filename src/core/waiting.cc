@@ -142,8 +142,8 @@ void resume(Execution& e, Waits& waits, Resume how, TimestampMs now) {
 }
 
 BlockingReason blocking_reason_of(std::string_view reason_code) {
-    switch (parse_enum<SuspensionReason>(reason_code)
-                .value_or(SuspensionReason::waiting_for_signal)) {
+    switch (
+        parse_enum<SuspensionReason>(reason_code).value_or(SuspensionReason::waiting_for_signal)) {
         case SuspensionReason::waiting_for_signal:
         case SuspensionReason::step_boundary: return BlockingReason::waiting_for_signal;
         case SuspensionReason::waiting_for_approval: return BlockingReason::waiting_for_approval;
@@ -264,8 +264,8 @@ expected<void> apply_suspension_timeout(const Snapshot& view, Execution& e, Chan
                           behavior, changes, ctx.now);
             return {};
         case TimeoutBehavior::cancel:
-            end_suspended(view, e, TerminalOutcome::cancelled,
-                          AttemptLifecycle::ended_cancelled, behavior, changes, ctx.now);
+            end_suspended(view, e, TerminalOutcome::cancelled, AttemptLifecycle::ended_cancelled,
+                          behavior, changes, ctx.now);
             return {};
         case TimeoutBehavior::expire:
             end_suspended(view, e, TerminalOutcome::expired, AttemptLifecycle::ended_failure,

@@ -23,20 +23,20 @@ template <class C>
 constexpr bool is_claim = std::is_same_v<C, Claim> || std::is_same_v<C, ClaimForWorker>;
 
 void reads_of(const Command& command, core::ReadSet& set) {
-    std::visit(
+    ff::visit(
         [&set]<class C>(const C& c) {
             if constexpr (!is_claim<C> && !std::is_same_v<C, RunScanner>) {
-                core::reads(plain(c), set);
+                core::reads(c, set);
             }
         },
         command);
 }
 
 void more_reads_of(const core::Snapshot& view, const Command& command, core::ReadSet& set) {
-    std::visit(
+    ff::visit(
         [&]<class C>(const C& c) {
             if constexpr (!is_claim<C> && !std::is_same_v<C, RunScanner>) {
-                core::reads_more(view, plain(c), set);
+                core::reads_more(view, c, set);
             }
         },
         command);
@@ -82,8 +82,8 @@ void Batch::apply(core::Changes changes) {
         core::add_follow_ups_of_removal(*before, ctx_.now, work_);
     }
     std::ranges::move(changes.follow_ups, std::back_inserter(work_));
-    rows_changed_ += changes.put_executions.size() + changes.put_edges.size() +
-                     changes.put_groups.size();
+    rows_changed_ +=
+        changes.put_executions.size() + changes.put_edges.size() + changes.put_groups.size();
     if (!changes.put_lanes.empty()) {
         desk_.recheck_all();  // a lane that opens makes nothing ready that was not ready before
     }
@@ -252,16 +252,16 @@ expected<void> Batch::decide_all(std::vector<Pending>& commands, Run& run) {
             continue;
         }
         expected<void> loaded;
-        Response response = std::visit(
+        Response response = ff::visit(
             [&]<class C>(const C& c) -> Response {
                 if constexpr (is_claim<C> || std::is_same_v<C, RunScanner>) {
                     return ff::fail(ErrorCode::internal, "not a command of a batch");
                 } else {
-                    loaded = load_more(plain(c));
+                    loaded = load_more(c);
                     if (!loaded) {
                         return Done{};  // the batch fails
                     }
-                    return settle(core::decide(snapshot_, plain(c), ctx_));
+                    return settle(core::decide(snapshot_, c, ctx_));
                 }
             },
             pending.command);
@@ -358,11 +358,11 @@ bool Batch::anything_to_write() const {
                                }) ||
            std::ranges::any_of(snapshot_.flows,
                                [](const auto& entry) { return entry.second.flow.dirty; }) ||
-           dirty(snapshot_.edges) || dirty(snapshot_.flow_work) ||
-           dirty(snapshot_.lanes) || dirty(snapshot_.idempotency_entries) ||
-           dirty(snapshot_.workers) || dirty(snapshot_.waits.hmac_keys) ||
-           dirty(snapshot_.waits.suspensions) || dirty(snapshot_.waits.waitpoints) ||
-           dirty(snapshot_.waits.signals) || dirty(snapshot_.waits.satisfiers);
+           dirty(snapshot_.edges) || dirty(snapshot_.flow_work) || dirty(snapshot_.lanes) ||
+           dirty(snapshot_.idempotency_entries) || dirty(snapshot_.workers) ||
+           dirty(snapshot_.waits.hmac_keys) || dirty(snapshot_.waits.suspensions) ||
+           dirty(snapshot_.waits.waitpoints) || dirty(snapshot_.waits.signals) ||
+           dirty(snapshot_.waits.satisfiers);
 }
 
 expected<void> Batch::commit(Run& run) {

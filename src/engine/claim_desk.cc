@@ -24,19 +24,19 @@ bool is_of_the_row(ErrorCode code) {
 }
 
 Demand demand_by(const Command& command) {
-    if (const auto* claim = std::get_if<Claim>(&command)) {
+    if (const auto* claim = ff::get_if<Claim>(&command)) {
         return {claim->lanes, claim->capabilities, claim->ns, claim->kinds};
     }
-    const auto& grant = std::get<ClaimForWorker>(command);
+    const auto& grant = ff::get<ClaimForWorker>(command);
     return {{grant.lane_id}, grant.capabilities, grant.ns, {}};
 }
 
 bool is_abandoned(const Pending& claim) {
-    return claim.number != 0 && std::get<Claim>(claim.command).abandoned.stop_requested();
+    return claim.number != 0 && ff::get<Claim>(claim.command).abandoned.stop_requested();
 }
 
 std::size_t wanted(const Pending& claim) {
-    const auto* direct = std::get_if<Claim>(&claim.command);
+    const auto* direct = ff::get_if<Claim>(&claim.command);
     return direct != nullptr ? direct->max_tasks : 1;
 }
 
@@ -44,8 +44,8 @@ Response nothing(const Pending& claim) {
     if (claim.no_room) {
         return ff::fail(ErrorCode::too_many_waiters, "as many claims as may are waiting already");
     }
-    return std::holds_alternative<Claim>(claim.command) ? Response(ClaimResult{})
-                                                        : Response(ClaimForWorkerResult{});
+    return ff::holds_alternative<Claim>(claim.command) ? Response(ClaimResult{})
+                                                       : Response(ClaimForWorkerResult{});
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ void ClaimDesk::refuse_all(const Error& error, std::vector<Outcome>& refused) {
 }
 
 void ClaimDesk::enqueue(Pending claim, TimestampMs now) {
-    const auto* direct = std::get_if<Claim>(&claim.command);
+    const auto* direct = ff::get_if<Claim>(&claim.command);
     if (!claim.deadline) {
         claim.deadline = now + (direct != nullptr ? direct->max_wait_ms : 0);
     }
@@ -225,7 +225,7 @@ expected<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group,
                                                        core::Snapshot& snapshot,
                                                        const core::Context& ctx,
                                                        const ApplyFn& apply) {
-    const auto* direct = std::get_if<Claim>(&claim.command);
+    const auto* direct = ff::get_if<Claim>(&claim.command);
     const std::size_t bytes_before = bytes_served_;
     ClaimResult result;
     for (;;) {
@@ -269,7 +269,7 @@ expected<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group,
                 }
             }
         } else {
-            const auto& args = std::get<ClaimForWorker>(claim.command);
+            const auto& args = ff::get<ClaimForWorker>(claim.command);
             auto decision = core::decide_grant(snapshot, *candidate, args, ctx);
             if (!decision.answer) {
                 refused(decision.answer.error());

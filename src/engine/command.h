@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
-#include <variant>
 
 #include <ff/engine.h>
 
@@ -15,34 +14,19 @@
 
 namespace ff::engine {
 
-/// Everything the writer can be asked to do. What its caller prepares is large, so it travels by
-/// pointer.
+/// Everything the writer can be asked to do.
 using Command =
-    std::variant<std::unique_ptr<core::PreparedCreate>, Claim, ClaimForWorker, IssueClaimGrant,
-                 ClaimExecution, ClaimResumedExecution, IssueGrantAndClaim, IssueReclaimGrant,
-                 ReclaimExecution, Renew, Progress, Complete, Fail, CancelExecution, Delay,
-                 WaitChildren, Release, MarkLeaseExpiredIfDue, RevokeLease, ChangePriority,
-                 ReplayExecution, BlockExecution, UnblockExecution, SetExecutionTags,
-                 RemoveExecutionTag, SetLaneState, RegisterWorker, HeartbeatWorker, MarkWorkerDead,
-                 RunScanner, std::unique_ptr<core::PreparedSubmit>,
-                 std::unique_ptr<core::PreparedSpawn>, CreateFlow, AddExecutionToFlow,
-                 StageDependencyEdge, SetEdgeGroupPolicy, ApplyDependency, ApplyAllDependencies,
-                 ResolveDependency, PromoteExecution, CancelFlow, CancelFlowHeader,
-                 AckCancelMember, SetFlowTags, RemoveFlowTag, SealFlow, RetryFlow, PauseFlow,
-                 ResumeFlow,
-                 std::unique_ptr<Suspend>, std::unique_ptr<DeliverSignal>,
-                 std::unique_ptr<DeliverApprovalSignal>, CreateWaitpoint, CloseWaitpoint,
-                 ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey>;
-
-/// The command itself, whichever way it travels.
-template <class C>
-const C& plain(const C& command) {
-    return command;
-}
-template <class C>
-const C& plain(const std::unique_ptr<C>& command) {
-    return *command;
-}
+    OneOf<core::PreparedCreate, Claim, ClaimForWorker, IssueClaimGrant, ClaimExecution,
+          ClaimResumedExecution, IssueGrantAndClaim, IssueReclaimGrant, ReclaimExecution, Renew,
+          Progress, Complete, Fail, CancelExecution, Delay, WaitChildren, Release,
+          MarkLeaseExpiredIfDue, RevokeLease, ChangePriority, ReplayExecution, BlockExecution,
+          UnblockExecution, SetExecutionTags, RemoveExecutionTag, SetLaneState, RegisterWorker,
+          HeartbeatWorker, MarkWorkerDead, RunScanner, core::PreparedSubmit, core::PreparedSpawn,
+          CreateFlow, AddExecutionToFlow, StageDependencyEdge, SetEdgeGroupPolicy, ApplyDependency,
+          ApplyAllDependencies, ResolveDependency, PromoteExecution, CancelFlow, CancelFlowHeader,
+          AckCancelMember, SetFlowTags, RemoveFlowTag, SealFlow, RetryFlow, PauseFlow, ResumeFlow,
+          Suspend, DeliverSignal, DeliverApprovalSignal, CreateWaitpoint, CloseWaitpoint,
+          ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey>;
 
 using DoneFn = Engine::DoneFn;
 
@@ -68,8 +52,7 @@ struct Outcome {
 /// Commands that take the best execution there is, rather than a named one. They run after the
 /// others of their batch, so that they see what these made ready.
 inline bool takes_any(const Command& command) {
-    return std::holds_alternative<Claim>(command) ||
-           std::holds_alternative<ClaimForWorker>(command);
+    return ff::holds_alternative<Claim>(command) || ff::holds_alternative<ClaimForWorker>(command);
 }
 
 }  // namespace ff::engine

@@ -24,33 +24,34 @@ IdSource& thread_ids() {
 template <class Op>
 constexpr bool is_read = requires(const Op& op, const ReadContext& c) { answer(op, c); };
 
-/// Commands that are large and rare.
-template <class Op>
-constexpr bool travels_by_pointer = std::is_same_v<Op, Suspend> ||
-                                    std::is_same_v<Op, DeliverSignal> ||
-                                    std::is_same_v<Op, DeliverApprovalSignal>;
-
-// Ids and keys that a caller may leave out.
-void fill_in(Suspend& args, IdSource& ids, TimestampMs now) {
-    if (!args.suspension_id) {
-        args.suspension_id = SuspensionId{ids.uuid(now)};
-    }
-    core::complete_bindings(args, [&] { return WaitpointId{ids.uuid(now)}; });
-}
+/// Ids and keys that a caller may leave out.
 template <class Op>
 void fill_in(Op& args, IdSource& ids, TimestampMs now) {
-    if (!args.signal_id) {
-        args.signal_id = SignalId{ids.uuid(now)};
+    const auto mint = [&]<class Id>(std::optional<Id>& id) {
+        if (!id) {
+            id = Id{ids.uuid(now)};
+        }
+    };
+    if constexpr (std::is_same_v<Op, CreateFlow>) {
+        mint(args.flow_id);
+    } else if constexpr (std::is_same_v<Op, StageDependencyEdge>) {
+        mint(args.edge_id);
+    } else if constexpr (std::is_same_v<Op, Suspend>) {
+        mint(args.suspension_id);
+        core::complete_bindings(args, [&] { return WaitpointId{ids.uuid(now)}; });
+    } else if constexpr (std::is_same_v<Op, DeliverSignal> ||
+                         std::is_same_v<Op, DeliverApprovalSignal>) {
+        mint(args.signal_id);
     }
 }
 
 bool is_read_request(const Request& request) {
-    return std::visit([]<class Op>(const Op&) { return is_read<Op>; }, request);
+    return ff::visit([]<class Op>(const Op&) { return is_read<Op>; }, request);
 }
 
 /// Reads, and a command that begins with one.
 bool begins_on_a_reader(const Request& request) {
-    return is_read_request(request) || std::holds_alternative<RotateWaitpointKey>(request);
+    return is_read_request(request) || ff::holds_alternative<RotateWaitpointKey>(request);
 }
 
 std::size_t size_of(const std::string& text) { return text.size(); }
@@ -75,7 +76,7 @@ std::size_t size_of(const std::optional<T>& value) {
 
 /// What a command holds while it waits, near enough: its fixed part and the parts that may be long.
 std::size_t bytes_of(const Request& request) {
-    return std::visit(
+    return ff::visit(
         []<class Op>(const Op& op) {
             std::size_t bytes = sizeof(Op) + 256;
             const auto add = [&bytes](const auto&... members) {
@@ -243,7 +244,7 @@ void EmbeddedEngine::stop() {
 
 expected<Command> EmbeddedEngine::prepare(Request request) {
     IdSource& ids = options_.ids ? *ids_ : thread_ids();
-    return std::visit(
+    return ff::visit(
         [&]<class Op>(Op&& op) -> expected<Command> {
             using T = std::remove_cvref_t<Op>;
             if constexpr (is_read<T>) {
@@ -251,27 +252,18 @@ expected<Command> EmbeddedEngine::prepare(Request request) {
             } else if constexpr (std::is_same_v<T, CreateExecution>) {
                 FF_TRY(core::PreparedCreate prepared,
                        core::prepare(std::move(op), settings_, ids, clock_->now()));
-                return Command(std::make_unique<core::PreparedCreate>(std::move(prepared)));
+                return Command(std::in_place_type<core::PreparedCreate>, std::move(prepared));
             } else if constexpr (std::is_same_v<T, SubmitFlow>) {
                 FF_TRY(core::PreparedSubmit prepared,
                        core::prepare(std::move(op), settings_, ids, clock_->now()));
-                return Command(std::make_unique<core::PreparedSubmit>(std::move(prepared)));
+                return Command(std::in_place_type<core::PreparedSubmit>, std::move(prepared));
             } else if constexpr (std::is_same_v<T, SpawnChildren>) {
                 FF_TRY(core::PreparedSpawn prepared,
                        core::prepare(std::move(op), settings_, ids, clock_->now()));
-                return Command(std::make_unique<core::PreparedSpawn>(std::move(prepared)));
-            } else if constexpr (travels_by_pointer<T>) {
-                auto args = std::make_unique<T>(std::move(op));
-                fill_in(*args, ids, clock_->now());
-                FF_TRY_VOID(core::validate(*args));
-                return Command(std::move(args));
+                return Command(std::in_place_type<core::PreparedSpawn>, std::move(prepared));
             } else {
                 T args = std::move(op);
-                if constexpr (std::is_same_v<T, CreateFlow>) {
-                    args.flow_id = args.flow_id.value_or(FlowId{ids.uuid(clock_->now())});
-                } else if constexpr (std::is_same_v<T, StageDependencyEdge>) {
-                    args.edge_id = args.edge_id.value_or(EdgeId{ids.uuid(clock_->now())});
-                }
+                fill_in(args, ids, clock_->now());
                 FF_TRY_VOID(core::validate(args));
                 return Command(std::in_place_type<T>, std::move(args));
             }
@@ -351,7 +343,7 @@ Response EmbeddedEngine::run_any(Request request) {
 }
 
 Response EmbeddedEngine::read(const Request& request) {
-    return std::visit(
+    return ff::visit(
         [this]<class Op>(const Op& op) -> Response {
             if constexpr (is_read<Op>) {
                 FF_TRY(auto reply,
@@ -375,7 +367,7 @@ void EmbeddedEngine::rotate_key(const RotateWaitpointKey& args, DoneFn done) {
     submit(args, [this, is_short, count = *left_behind,
                   done = std::move(done)](Response response) mutable {
         if (response) {
-            auto& result = std::get<RotateKeyResult>(*response);
+            auto& result = ff::get<RotateKeyResult>(*response);
             result.waitpoints_outliving_grace = result.rotated ? count : 0;
             if (result.rotated && is_short) {
                 options_.warn("the waitpoint secret has fewer than 64 hex digits");
@@ -391,7 +383,7 @@ void EmbeddedEngine::rotate_key(const RotateWaitpointKey& args, DoneFn done) {
 }
 
 void EmbeddedEngine::watch_abandonment(Pending& pending) {
-    const auto* claim = std::get_if<Claim>(&pending.command);
+    const auto* claim = ff::get_if<Claim>(&pending.command);
     if (claim == nullptr || claim->max_wait_ms == 0 || !claim->abandoned.stop_possible()) {
         return;
     }
@@ -430,7 +422,7 @@ void EmbeddedEngine::run_reads() {
             auto [request, done] = std::move(reads_.front());
             reads_.pop_front();
             lock.unlock();
-            if (const auto* rotate = std::get_if<RotateWaitpointKey>(&request)) {
+            if (const auto* rotate = ff::get_if<RotateWaitpointKey>(&request)) {
                 rotate_key(*rotate, std::move(done));
             } else {
                 done(read(request));

@@ -154,8 +154,8 @@ expected<FlowPage> answer(const ListFlows& op, const ReadContext& c) {
                 if ((op.ns && flow.ns != *op.ns) || (op.status && status_of(flow) != *op.status)) {
                     continue;
                 }
-                page.flows.push_back({flow.id, flow.kind, flow.ns, status_of(flow),
-                                      flow.node_count, flow.created_at});
+                page.flows.push_back({flow.id, flow.kind, flow.ns, status_of(flow), flow.node_count,
+                                      flow.created_at});
             }
             walked += flows.size();
             if (flows.size() < page_max) {
@@ -195,8 +195,8 @@ expected<MemberPage> answer(const ListFlowMembers& op, const ReadContext& c) {
                 }
                 FF_TRY(const core::Route route, reader.route(member.route));
                 FF_TRY(const auto input, reader.input(member.eid));
-                page.members.push_back({member.id, node_name(input), route.key.kind,
-                                        route.key.lane, member.public_state});
+                page.members.push_back({member.id, node_name(input), route.key.kind, route.key.lane,
+                                        member.public_state});
             }
             if (members.size() < page_max) {
                 return {};
@@ -220,10 +220,10 @@ expected<FlowSummary> answer(const ReadFlowSummary& op, const ReadContext& c) {
             reader, op.flow_id, [&](const core::Execution& member) -> expected<void> {
                 out.members[member.public_state] += 1;
                 out.total_members += 1;
-                excused += member.state.outcome == TerminalOutcome::cancelled &&
-                                   !core::is_bad_end(member)
-                               ? 1
-                               : 0;
+                excused +=
+                    member.state.outcome == TerminalOutcome::cancelled && !core::is_bad_end(member)
+                        ? 1
+                        : 0;
                 return {};
             }));
         out.public_flow_state = core::summary_state(flow->state, out.members, excused);
@@ -258,10 +258,9 @@ expected<std::vector<EdgeSnapshot>> answer(const ListEdges& op, const ReadContex
     }
     std::vector<EdgeSnapshot> out;
     FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
-        auto edges = !op.direction ? reader.edges_of_flow(op.flow_id)
-                     : *op.direction == EdgeDirection::outgoing
-                         ? reader.outbound(*op.execution_id)
-                         : reader.inbound(*op.execution_id);
+        auto edges = !op.direction                              ? reader.edges_of_flow(op.flow_id)
+                     : *op.direction == EdgeDirection::outgoing ? reader.outbound(*op.execution_id)
+                                                                : reader.inbound(*op.execution_id);
         FF_TRY_VOID(edges);
         for (const core::Edge& edge : *edges) {
             if (edge.key.flow == op.flow_id) {
@@ -429,9 +428,9 @@ expected<InputsResult> answer(const ReadInputs& op, const ReadContext& c) {
 namespace {
 
 DurationMs time_taken(const GraphNode& node, TimestampMs now) {
-    return node.started_at ? std::max<DurationMs>(0, node.completed_at.value_or(now) -
-                                                         *node.started_at)
-                           : 0;
+    return node.started_at
+               ? std::max<DurationMs>(0, node.completed_at.value_or(now) - *node.started_at)
+               : 0;
 }
 
 /// Puts upstreams first and marks the path that took longest.
@@ -476,9 +475,8 @@ void arrange(FlowGraph& graph, TimestampMs now) {
         }
     }
     if (!order.empty()) {
-        const auto last = std::ranges::max_element(order, {}, [&](std::size_t i) {
-            return length[i];
-        });
+        const auto last =
+            std::ranges::max_element(order, {}, [&](std::size_t i) { return length[i]; });
         graph.critical_path_ms = length[*last];
         for (std::optional<std::size_t> at = *last; at && graph.critical_path_ms > 0;
              at = before[*at]) {
@@ -503,24 +501,24 @@ expected<FlowGraph> answer(const ReadFlowGraph& op, const ReadContext& c) {
             return no_flow(op.flow_id);
         }
         FF_TRY(graph.flow, describe(reader, *flow));
-        FF_TRY_VOID(for_each_member(
-            reader, op.flow_id, [&](const core::Execution& member) -> expected<void> {
-                FF_TRY(const core::Route route, reader.route(member.route));
-                FF_TRY(const auto input, reader.input(member.eid));
-                GraphNode node;
-                node.execution_id = member.id;
-                node.node = node_name(input);
-                node.execution_kind = route.key.kind;
-                node.lane_id = route.key.lane;
-                node.public_state = member.public_state;
-                node.created_at = member.created_at;
-                node.started_at = member.started_at;
-                node.completed_at = member.completed_at;
-                node.total_attempt_count = member.total_attempt_count;
-                node.failure_reason = member.failure_reason;
-                graph.nodes.push_back(std::move(node));
-                return {};
-            }));
+        FF_TRY_VOID(for_each_member(reader, op.flow_id,
+                                    [&](const core::Execution& member) -> expected<void> {
+                                        FF_TRY(const core::Route route, reader.route(member.route));
+                                        FF_TRY(const auto input, reader.input(member.eid));
+                                        GraphNode node;
+                                        node.execution_id = member.id;
+                                        node.node = node_name(input);
+                                        node.execution_kind = route.key.kind;
+                                        node.lane_id = route.key.lane;
+                                        node.public_state = member.public_state;
+                                        node.created_at = member.created_at;
+                                        node.started_at = member.started_at;
+                                        node.completed_at = member.completed_at;
+                                        node.total_attempt_count = member.total_attempt_count;
+                                        node.failure_reason = member.failure_reason;
+                                        graph.nodes.push_back(std::move(node));
+                                        return {};
+                                    }));
         FF_TRY(const auto edges, reader.edges_of_flow(op.flow_id));
         for (const core::Edge& edge : edges) {
             graph.edges.push_back(snapshot_of(edge));

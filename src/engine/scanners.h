@@ -84,7 +84,7 @@ class Scanners {
     const DueFn handle_due_;
     std::vector<Scanner> scanners_;
     ScannerLog log_;
-    core::Eid reconciler_at_;            ///< rolling: continues where it stopped
+    core::Eid reconciler_at_;  ///< rolling: continues where it stopped
     std::optional<FlowId> dependencies_at_;
     std::optional<FlowId> projector_at_;
     std::vector<core::Eid> unblock_at_;  ///< one position for each blocked bucket

@@ -461,8 +461,8 @@ expected<std::vector<SignalInfo>> answer(const ObserveSignals& op, const ReadCon
         const bool by_signals = latest->close_reason == "resumed" &&
                                 latest->resume_trigger == ResumeTrigger::signal &&
                                 latest->closer_signal_id.has_value();
-        const bool by_timeout = latest->close_reason == "timed_out_auto_resume" &&
-                                latest->closer_signal_id.has_value();
+        const bool by_timeout =
+            latest->close_reason == "timed_out_auto_resume" && latest->closer_signal_id.has_value();
         if (!by_signals && !by_timeout) {
             return {};
         }

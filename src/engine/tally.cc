@@ -81,7 +81,7 @@ void Tally::run_again(ErrorCode reason) {
 
 void Tally::answered(const std::vector<Outcome>& outcomes) {
     for (const Outcome& outcome : outcomes) {
-        if (std::holds_alternative<Renew>(outcome.pending.command)) {
+        if (ff::holds_alternative<Renew>(outcome.pending.command)) {
             (outcome.response ? renewals_ok_ : renewals_refused_) += 1;
         }
     }

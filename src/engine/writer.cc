@@ -235,15 +235,12 @@ void Writer::run() {
 }
 
 void Writer::process(std::vector<Pending> commands, TimestampMs now) {
-    std::vector<Pending> scanner_runs;
-    for (Pending& pending : commands) {
-        if (std::holds_alternative<RunScanner>(pending.command)) {
-            scanner_runs.push_back(std::move(pending));
-        }
-    }
-    std::erase_if(commands, [](const Pending& pending) {
-        return std::holds_alternative<RunScanner>(pending.command);
+    const auto others = std::ranges::stable_partition(commands, [](const Pending& pending) {
+        return !ff::holds_alternative<RunScanner>(pending.command);
     });
+    std::vector<Pending> scanner_runs(std::move_iterator(others.begin()),
+                                      std::move_iterator(others.end()));
+    commands.erase(others.begin(), others.end());
     const bool due = options_.background && batch_.next_due() && *batch_.next_due() <= now;
     const auto deadline = batch_.claims().next_deadline();
     stumbled_ = false;
@@ -282,7 +279,7 @@ ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,
     commands_ += commands.size();
     batches_ += 1;
     const bool registers = std::ranges::any_of(commands, [](const Pending& pending) {
-        return std::holds_alternative<RegisterWorker>(pending.command);
+        return ff::holds_alternative<RegisterWorker>(pending.command);
     });
     const std::uint64_t ticket = ++tickets_;
     const bool alone = commands.size() == 1;
@@ -408,7 +405,7 @@ void Writer::run_alone(std::vector<Outcome> outcomes, TimestampMs now) {
 }
 
 void Writer::run_scanner(Pending pending, TimestampMs now) {
-    auto result = scanners_.run(std::get<RunScanner>(pending.command).scanner, now);
+    auto result = scanners_.run(ff::get<RunScanner>(pending.command).scanner, now);
     Response response = result ? Response(Reply(std::move(*result)))
                                : Response(std::unexpected(std::move(result).error()));
     std::vector<Outcome> one;

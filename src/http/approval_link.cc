@@ -56,9 +56,12 @@ std::string link_text(const ApprovalLink& link, std::string_view key) {
     for (const std::string& choice : link.choices) {
         choices.emplace_back(choice);
     }
-    json said{{"e", link.execution_id.to_string()}, {"w", link.waitpoint_id.to_string()},
-              {"l", link.link_id.to_string()},      {"a", link.actor},
-              {"c", std::move(choices)},            {"x", link.expires_at}};
+    json said{{"e", link.execution_id.to_string()},
+              {"w", link.waitpoint_id.to_string()},
+              {"l", link.link_id.to_string()},
+              {"a", link.actor},
+              {"c", std::move(choices)},
+              {"x", link.expires_at}};
     if (link.note) {
         said.set("n", *link.note);
     }

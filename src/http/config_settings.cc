@@ -109,13 +109,12 @@ Setting token(std::string_view name, std::string_view help, std::string ServerCo
 /// Bytes that nobody may see, in hex. `digits` 0: any even number.
 Setting hex_secret(std::string_view name, std::size_t digits, std::string_view help,
                    std::string EngineOptions::* member) {
-    Setting s = text(name, digits == 0 ? "hex digits" : std::to_string(digits) + " hex digits", "",
-                     help,
-                     [digits, member](ServerConfig& c,
-                                      std::string_view value) -> expected<std::string> {
-                         FF_TRY(c.engine.*member, read_hex(value, digits));
-                         return std::string("set");
-                     });
+    Setting s =
+        text(name, digits == 0 ? "hex digits" : std::to_string(digits) + " hex digits", "", help,
+             [digits, member](ServerConfig& c, std::string_view value) -> expected<std::string> {
+                 FF_TRY(c.engine.*member, read_hex(value, digits));
+                 return std::string("set");
+             });
     s.kind = Kind::secret;
     return s;
 }
@@ -352,8 +351,7 @@ std::vector<Setting> pass_settings() {
                "Members of cancelled flows whose grace is over."),
         period("FF_EDGE_CANCEL_DISPATCHER_INTERVAL_S", "edge_cancel_dispatcher", "1",
                "What is left of large cancellations."),
-        period("FF_EDGE_CANCEL_RECONCILER_INTERVAL_S", "edge_cancel_reconciler", "10",
-               "The same."),
+        period("FF_EDGE_CANCEL_RECONCILER_INTERVAL_S", "edge_cancel_reconciler", "10", "The same."),
         period("FF_WORKER_TTL_INTERVAL_S", "worker_ttl_sweep", "30",
                "Workers that were not heard of."),
         period("FF_GRANT_SWEEP_INTERVAL_S", "grant_sweep", "5", "Grants past their time."),

@@ -20,8 +20,8 @@ class FailedAttempts {
     explicit FailedAttempts(std::size_t attempts_max) : attempts_max_(attempts_max) {}
 
     /// Seconds until this address may try again; 0: now.
-    [[nodiscard]] std::int64_t seconds_to_wait(
-        std::string_view peer, TimePoint now = std::chrono::steady_clock::now());
+    [[nodiscard]] std::int64_t seconds_to_wait(std::string_view peer,
+                                               TimePoint now = std::chrono::steady_clock::now());
     void add(std::string_view peer, TimePoint now = std::chrono::steady_clock::now());
 
     /// When so many addresses have failed within a minute, further ones are not counted: strangers
@@ -33,7 +33,7 @@ class FailedAttempts {
 
     const std::size_t attempts_max_;
     std::mutex mutex_;
-    TimePoint window_began_{};  // guarded by mutex_
+    TimePoint window_began_{};                             // guarded by mutex_
     std::unordered_map<std::string, std::size_t> failed_;  // guarded by mutex_
 };
 

@@ -34,8 +34,9 @@ Gate::Gate(GateOptions options) : options_(std::move(options)) {
 std::optional<wire::Answer> Gate::refuse(const RequestHead& head, Access access) const {
     const bool wants_admin = (access == Access::admin || access == Access::credential) && admin_;
     if (access == Access::credential && !asks() && !options_.allow_insecure) {
-        return wire::plain_error(403, "credentials are not given out without authentication: set "
-                                      "FF_API_TOKEN or FF_ALLOW_INSECURE=1");
+        return wire::plain_error(403,
+                                 "credentials are not given out without authentication: set "
+                                 "FF_API_TOKEN or FF_ALLOW_INSECURE=1");
     }
     if (access == Access::open || (!token_ && !wants_admin)) {
         return std::nullopt;

@@ -14,8 +14,8 @@
 namespace ff::http {
 
 struct GateOptions {
-    std::string api_token;    ///< empty: nobody is asked
-    std::string admin_token;  ///< empty: admin routes take the ordinary one
+    std::string api_token;        ///< empty: nobody is asked
+    std::string admin_token;      ///< empty: admin routes take the ordinary one
     bool allow_insecure = false;  ///< without any token, credentials are given out all the same
     bool cors_any = false;
     std::vector<std::string> cors_origins;  ///< lower case

@@ -72,6 +72,9 @@ void add_operation(Router& router, Service& service, Access access = Access::tok
     router.add(std::move(route));
 }
 
+/// An execution as lines of the audit log name it.
+inline std::string about_id(const ExecutionId& id) { return "execution_id=" + id.to_string(); }
+
 /// The same, with a line in the audit log once it has been done.
 template <class Op>
 void add_audited(Router& router, Service& service, std::function<std::string(const Op&)> about,

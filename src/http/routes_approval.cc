@@ -68,9 +68,9 @@ void make_link(Service& service, const LinkKey& key, Exchange exchange) {
                                      expected<std::optional<std::string>> token) mutable {
         if (token && *token) {
             service.audit("make_approval_link",
-                          "execution_id=" + link.execution_id.to_string() + " waitpoint_id=" +
-                              link.waitpoint_id.to_string() + " actor=" + link.actor +
-                              " link=" + link.link_id.to_string());
+                          "execution_id=" + link.execution_id.to_string() +
+                              " waitpoint_id=" + link.waitpoint_id.to_string() +
+                              " actor=" + link.actor + " link=" + link.link_id.to_string());
         }
         respond([key, link = std::move(link), token = std::move(token)](Client) -> wire::Answer {
             if (!token) {
@@ -81,8 +81,7 @@ void make_link(Service& service, const LinkKey& key, Exchange exchange) {
             }
             const json body{{"url_path", std::string(approve_prefix) + link_text(link, *key)},
                             {"expires_at", link.expires_at}};
-            return {
-                200, js::dump(body), "application/json", {{"Cache-Control", "no-store"}}};
+            return {200, js::dump(body), "application/json", {{"Cache-Control", "no-store"}}};
         });
     });
 }
@@ -90,14 +89,13 @@ void make_link(Service& service, const LinkKey& key, Exchange exchange) {
 json describe_making() {
     json operation = wire::request_schema<ReadWaitpointToken>();
     const json text{{"type", "string"}};
-    json properties{
-        {"actor", text},
-        {"expires_in_ms", wire::RequestSchema::integer(1, link_ms_max)},
-        {"choices", json{{"type", "array"},
-                         {"items", text},
-                         {"minItems", 1},
-                         {"maxItems", static_cast<std::int64_t>(choices_max)}}},
-        {"note", text}};
+    json properties{{"actor", text},
+                    {"expires_in_ms", wire::RequestSchema::integer(1, link_ms_max)},
+                    {"choices", json{{"type", "array"},
+                                     {"items", text},
+                                     {"minItems", 1},
+                                     {"maxItems", static_cast<std::int64_t>(choices_max)}}},
+                    {"note", text}};
     operation.set("requestBody",
                   wire::json_body(json{{"type", "object"},
                                        {"required", js::Array{"actor", "expires_in_ms"}},
@@ -177,13 +175,13 @@ class Visit : public std::enable_shared_from_this<Visit> {
             return;
         }
         presented_ = std::move(*presented);
-        ask(FindWaitpoint{link().waitpoint_id},
-            [](Visit& self, const std::optional<WaitpointInfo>& found) {
-                self.open_ = found && found->execution_id == self.link().execution_id &&
-                             (found->state == WaitpointState::active ||
-                              found->state == WaitpointState::pending);
-                self.look_for_use(0, ledger_pages_max);
-            });
+        ask(FindWaitpoint{link().waitpoint_id}, [](Visit& self,
+                                                   const std::optional<WaitpointInfo>& found) {
+            self.open_ =
+                found && found->execution_id == self.link().execution_id &&
+                (found->state == WaitpointState::active || found->state == WaitpointState::pending);
+            self.look_for_use(0, ledger_pages_max);
+        });
     }
 
     /// The signal of a link has the link's id.
@@ -192,29 +190,29 @@ class Visit : public std::enable_shared_from_this<Visit> {
         op.execution_id = link().execution_id;
         op.after_seq = after;
         op.limit = 1'000;
-        service_.engine().async(std::move(op), [self = shared_from_this(),
-                                                pages](expected<SignalPage> page) {
-            if (!page && page.error().code != ErrorCode::execution_not_found) {
-                self->answer(broken_page(page.error()));
-                return;
-            }
-            const bool used =
-                page && std::ranges::any_of(page->signals, [&](const SignalInfo& signal) {
-                    return signal.signal_id == self->link().link_id &&
-                           signal.waitpoint_id == self->link().waitpoint_id;
-                });
-            if (used) {
-                self->answer(used_page());
-            } else if (page && page->next_after_seq && pages > 1) {
-                self->look_for_use(*page->next_after_seq, pages - 1);
-            } else if (!self->open_) {
-                self->answer(over_page());
-            } else if (self->link().expires_at <= self->service_.now()) {
-                self->answer(expired_page());
-            } else {
-                self->next_(*self);
-            }
-        });
+        service_.engine().async(
+            std::move(op), [self = shared_from_this(), pages](expected<SignalPage> page) {
+                if (!page && page.error().code != ErrorCode::execution_not_found) {
+                    self->answer(broken_page(page.error()));
+                    return;
+                }
+                const bool used =
+                    page && std::ranges::any_of(page->signals, [&](const SignalInfo& signal) {
+                        return signal.signal_id == self->link().link_id &&
+                               signal.waitpoint_id == self->link().waitpoint_id;
+                    });
+                if (used) {
+                    self->answer(used_page());
+                } else if (page && page->next_after_seq && pages > 1) {
+                    self->look_for_use(*page->next_after_seq, pages - 1);
+                } else if (!self->open_) {
+                    self->answer(over_page());
+                } else if (self->link().expires_at <= self->service_.now()) {
+                    self->answer(expired_page());
+                } else {
+                    self->next_(*self);
+                }
+            });
     }
 
     void show() {
@@ -226,9 +224,8 @@ class Visit : public std::enable_shared_from_this<Visit> {
         service_.engine().call_many(
             std::move(reads), [self = shared_from_this()](std::vector<Response> found) {
                 // Pages are made where answers are: the engine's thread has others to serve.
-                self->exchange_.respond([self, found = std::move(found)](Client) {
-                    return self->page_of(found);
-                });
+                self->exchange_.respond(
+                    [self, found = std::move(found)](Client) { return self->page_of(found); });
             });
     }
 
@@ -238,9 +235,9 @@ class Visit : public std::enable_shared_from_this<Visit> {
                 return broken_page(one.error());
             }
         }
-        const auto& info = std::get<ExecutionInfo>(*found[0]);
-        const auto& context = std::get<ExecutionContext>(*found[1]);
-        const auto& suspensions = std::get<std::vector<SuspensionInfo>>(*found[2]);
+        const auto& info = ff::get<ExecutionInfo>(*found[0]);
+        const auto& context = ff::get<ExecutionContext>(*found[1]);
+        const auto& suspensions = ff::get<std::vector<SuspensionInfo>>(*found[2]);
         ApprovalSubject subject;
         subject.kind = info.execution_kind;
         subject.ns = info.ns;
@@ -306,8 +303,7 @@ class Visit : public std::enable_shared_from_this<Visit> {
             case ErrorCode::target_not_signalable:
             case ErrorCode::pending_waitpoint_expired:
             case ErrorCode::waitpoint_not_found:
-            case ErrorCode::execution_not_found:
-                return over_page();
+            case ErrorCode::execution_not_found: return over_page();
             default: return broken_page(result.error());
         }
     }
@@ -336,10 +332,10 @@ json describe_choice() {
     const json form{{"type", "object"},
                     {"required", js::Array{"choice"}},
                     {"properties", json{{"choice", json{{"type", "string"}}}}}};
-    operation.set("requestBody",
-                  json{{"required", true},
-                       {"content", json{{"application/x-www-form-urlencoded",
-                                         json{{"schema", form}}}}}});
+    operation.set(
+        "requestBody",
+        json{{"required", true},
+             {"content", json{{"application/x-www-form-urlencoded", json{{"schema", form}}}}}});
     return operation;
 }
 

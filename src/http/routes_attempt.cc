@@ -90,12 +90,12 @@ OutcomeBatch read_outcomes(const js::Array& items) {
 }
 
 wire::Answer outcome_answer(const Request& request, Response& response) {
-    const bool completes = std::holds_alternative<Complete>(request);
+    const bool completes = ff::holds_alternative<Complete>(request);
     if (!response) {
         return wire::write_error(response.error(), completes ? Complete::name : Fail::name);
     }
-    return completes ? wire::write_answer<Complete>(std::get<StateResult>(*response))
-                     : wire::write_answer<Fail>(std::get<FailResult>(*response));
+    return completes ? wire::write_answer<Complete>(ff::get<StateResult>(*response))
+                     : wire::write_answer<Fail>(ff::get<FailResult>(*response));
 }
 
 void run_outcomes(Service& service, OutcomeBatch batch, Respond respond) {

@@ -65,9 +65,7 @@ wire::Answer answer_of(Service& service, const std::string& peer,
         case ErrorCode::waitpoint_not_found:
         case ErrorCode::missing_token:
         case ErrorCode::invalid_token:
-        case ErrorCode::token_expired:
-            service.failed_attempts().add(peer);
-            return not_found();
+        case ErrorCode::token_expired: service.failed_attempts().add(peer); return not_found();
         case ErrorCode::waitpoint_closed:
         case ErrorCode::target_not_signalable:
         case ErrorCode::pending_waitpoint_expired: {
@@ -102,8 +100,7 @@ void receive(Service& service, Exchange exchange) {
     }
     service.engine().async(
         FindWaitpoint{target->waitpoint_id},
-        [&service, op = std::move(*op), peer = guesser,
-         respond = std::move(exchange.respond)](
+        [&service, op = std::move(*op), peer = guesser, respond = std::move(exchange.respond)](
             expected<std::optional<WaitpointInfo>> found) mutable {
             if (!found) {
                 respond([error = found.error()](Client) {
@@ -116,8 +113,7 @@ void receive(Service& service, Exchange exchange) {
             service.engine().async(
                 std::move(op), [&service, peer = std::move(peer), respond = std::move(respond)](
                                    expected<SignalResult> result) mutable {
-                    respond([&service, peer = std::move(peer),
-                             result = std::move(result)](Client) {
+                    respond([&service, peer = std::move(peer), result = std::move(result)](Client) {
                         return answer_of(service, peer, result);
                     });
                 });
@@ -132,10 +128,10 @@ json describe_callback() {
                     {"schema", json{{"type", "string"}}}};
     };
     return json{
-        {"parameters", js::Array{parameter("path", "token", true),
-                                 parameter("query", "signal", false),
-                                 parameter("query", "source", false),
-                                 parameter("header", "Idempotency-Key", false)}},
+        {"parameters",
+         js::Array{parameter("path", "token", true), parameter("query", "signal", false),
+                   parameter("query", "source", false),
+                   parameter("header", "Idempotency-Key", false)}},
         {"requestBody", json{{"required", false}, {"content", json{{"*/*", js::Object{}}}}}}};
 }
 

@@ -10,8 +10,6 @@ namespace ff::http {
 
 namespace {
 
-std::string about_id(const ExecutionId& id) { return "execution_id=" + id.to_string(); }
-
 /// The engine's word for a policy that cannot be read; over HTTP it is a body of the wrong shape.
 wire::Answer create_answer(const expected<CreateResult>& result) {
     if (result) {
@@ -87,7 +85,7 @@ void run_creates(Service& service, CreateBatch batch, Respond respond) {
                      responses = std::move(responses)](Client) mutable -> wire::Answer {
                 for (std::size_t i = 0; i < responses.size(); ++i) {
                     wire::Answer& answer = batch.answers[batch.places[i]];
-                    answer = responses[i] ? create_answer(std::get<CreateResult>(*responses[i]))
+                    answer = responses[i] ? create_answer(ff::get<CreateResult>(*responses[i]))
                                           : create_answer(std::unexpected(responses[i].error()));
                 }
                 return {200, joined(batch.answers), "application/json", {}};

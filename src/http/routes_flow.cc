@@ -314,7 +314,7 @@ void add_tags(Router& router, Service& service) {
     router.add(std::move(one));
 }
 
-void add_set_tag(Router& router, Service& service) {
+void add_set_flow_tag(Router& router, Service& service) {
     Route route{wire::Method::put, "/v1/flows/{id}/tags/{key}"};
     route.body = Body::json;
     route.operation = "set_flow_tag";
@@ -409,7 +409,7 @@ void cancel(Service& service, Exchange exchange) {
     });
 }
 
-void add_cancel(Router& router, Service& service) {
+void add_cancel_flow(Router& router, Service& service) {
     Route route = route_of<CancelFlow>();
     route.waits = true;
     route.waits_with = "wait=";
@@ -439,7 +439,7 @@ void add_flow_routes(Router& router, Service& service) {
     add_operation<ApplyDependency>(router, service);
     add_operation<ApplyAllDependencies>(router, service);
     add_making<SpawnChildren>(router, service);
-    add_cancel(router, service);
+    add_cancel_flow(router, service);
     add_course<SealFlow>(router, service);
     add_course<PauseFlow>(router, service);
     add_course<ResumeFlow>(router, service);
@@ -454,7 +454,7 @@ void add_flow_routes(Router& router, Service& service) {
     add_tags(router, service);
     add_operation<SetFlowTags>(router, service);
     add_operation<RemoveFlowTag>(router, service);
-    add_set_tag(router, service);
+    add_set_flow_tag(router, service);
     add_operation<EvaluateEligibility>(router, service);
     add_audited<PromoteExecution>(router, service, [](const PromoteExecution& op) {
         return "execution_id=" + op.execution_id.to_string();

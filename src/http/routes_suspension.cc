@@ -11,8 +11,6 @@ namespace ff::http {
 
 namespace {
 
-std::string about_id(const ExecutionId& id) { return "execution_id=" + id.to_string(); }
-
 /// Whether the caller wants all that is known, or what it was always told.
 wire::Form form_of(const Exchange& exchange) {
     const std::string* detail = exchange.request.query_value("detail");
@@ -31,21 +29,18 @@ void add_formed(Router& router, Service& service, Write write,
         }
         const wire::Form form = form_of(exchange);
         std::string text = about ? about(*op) : std::string();
-        service.engine().async(
-            std::move(*op),
-            [&service, write, form, text = std::move(text),
-             respond = std::move(exchange.respond)](expected<typename Op::Result> result) mutable {
-                if (!text.empty()) {
-                    service.audit(
-                        Op::name, result ? text
-                                         : text + " refused=" +
-                                               std::string(to_string(result.error().code)));
-                }
-                respond([write, form, result = std::move(result)](Client) {
-                    return result ? write(*result, form)
-                                  : wire::write_error(result.error(), Op::name);
-                });
+        service.engine().async(std::move(*op), [&service, write, form, text = std::move(text),
+                                                respond = std::move(exchange.respond)](
+                                                   expected<typename Op::Result> result) mutable {
+            if (!text.empty()) {
+                service.audit(Op::name, result ? text
+                                               : text + " refused=" +
+                                                     std::string(to_string(result.error().code)));
+            }
+            respond([write, form, result = std::move(result)](Client) {
+                return result ? write(*result, form) : wire::write_error(result.error(), Op::name);
             });
+        });
     };
     router.add(std::move(route));
 }
@@ -57,17 +52,16 @@ void add_find(Router& router, Service& service) {
         if (!op) {
             return;
         }
-        service.engine().async(
-            *op, [respond = std::move(exchange.respond)](
-                     expected<std::optional<WaitpointInfo>> found) mutable {
-                respond([found = std::move(found)](Client) {
-                    if (!found) {
-                        return wire::write_error(found.error(), FindWaitpoint::name);
-                    }
-                    return *found ? wire::write_answer<FindWaitpoint>(*found)
-                                  : wire::write_error({ErrorCode::waitpoint_not_found, {}, {}});
-                });
+        service.engine().async(*op, [respond = std::move(exchange.respond)](
+                                        expected<std::optional<WaitpointInfo>> found) mutable {
+            respond([found = std::move(found)](Client) {
+                if (!found) {
+                    return wire::write_error(found.error(), FindWaitpoint::name);
+                }
+                return *found ? wire::write_answer<FindWaitpoint>(*found)
+                              : wire::write_error({ErrorCode::waitpoint_not_found, {}, {}});
             });
+        });
     };
     router.add(std::move(route));
 }
@@ -123,10 +117,10 @@ void answer_in_time(const std::shared_ptr<Once>& once, const Later& later,
 }
 
 wire::Answer rotation_under_way() {
-    const json body{{"error",
-                     "too many concurrent admin_rotate calls (server max: 1); retry with backoff"},
-                    {"retryable", true},
-                    {"code", to_string(ErrorCode::resource_exhausted)}};
+    const json body{
+        {"error", "too many concurrent admin_rotate calls (server max: 1); retry with backoff"},
+        {"retryable", true},
+        {"code", to_string(ErrorCode::resource_exhausted)}};
     return {429, js::dump(body), "application/json", {{"Retry-After", "1"}}};
 }
 
@@ -136,8 +130,8 @@ std::optional<wire::RequestFault> fault_of(const RotateWaitpointKey& op) {
         return wire::RequestFault{400, "new_kid must be non-empty and must not contain ':'",
                                   ErrorCode::invalid_kid};
     }
-    const bool hex = std::ranges::all_of(
-        op.new_secret_hex, [](unsigned char c) { return std::isxdigit(c) != 0; });
+    const bool hex = std::ranges::all_of(op.new_secret_hex,
+                                         [](unsigned char c) { return std::isxdigit(c) != 0; });
     if (op.new_secret_hex.empty() || op.new_secret_hex.size() % 2 != 0 || !hex) {
         return wire::RequestFault{400, "new_secret_hex must be a non-empty even-length hex string",
                                   ErrorCode::invalid_secret_hex};
@@ -176,15 +170,14 @@ void rotate(Service& service, std::atomic<bool>& running, Exchange exchange) {
     const auto end = std::chrono::steady_clock::now() + service.options().rotation_max;
     const Later later = exchange.later;
     service.begin_errand();  // it may end when nobody waits any more
-    service.engine().async(
-        std::move(op),
-        [&service, &running, once, form, text](expected<RotateKeyResult> result) mutable {
-            service.audit(RotateWaitpointKey::name, text + about_rotation(result));
-            running = false;
-            once->give(result ? wire::write_rotated(*result, form)
-                              : wire::write_error(result.error(), RotateWaitpointKey::name));
-            service.end_errand();
-        });
+    service.engine().async(std::move(op), [&service, &running, once, form,
+                                           text](expected<RotateKeyResult> result) mutable {
+        service.audit(RotateWaitpointKey::name, text + about_rotation(result));
+        running = false;
+        once->give(result ? wire::write_rotated(*result, form)
+                          : wire::write_error(result.error(), RotateWaitpointKey::name));
+        service.end_errand();
+    });
     answer_in_time(once, later, end, [&service, text] {
         service.audit(RotateWaitpointKey::name, text + " not in time");
     });

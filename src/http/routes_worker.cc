@@ -121,7 +121,7 @@ std::string heartbeat_text(const HeartbeatResult& beat, const std::vector<Execut
         lease.field("execution_id", ids[i]);
         lease.field("renewed", response.has_value());
         if (response) {
-            lease.field("expires_at", std::get<RenewResult>(*response).expires_at_ms);
+            lease.field("expires_at", ff::get<RenewResult>(*response).expires_at_ms);
         } else {
             lease.field("code", to_string(response.error().code));
             if (const auto outcome = response.error().field("terminal_outcome"); !outcome.empty()) {
@@ -167,11 +167,10 @@ void add_heartbeat(Router& router, Service& service) {
                     if (!responses[0]) {
                         return wire::write_error(responses[0].error(), HeartbeatWorker::name);
                     }
-                    return {
-                        200,
-                        heartbeat_text(std::get<HeartbeatResult>(*responses[0]), ids, responses),
-                        "application/json",
-                        {}};
+                    return {200,
+                            heartbeat_text(ff::get<HeartbeatResult>(*responses[0]), ids, responses),
+                            "application/json",
+                            {}};
                 });
             });
     };

@@ -33,8 +33,8 @@ struct ServiceOptions {
         finished;
     /// A grant has become a lease: its lane, and how long that took. Any thread.
     std::function<void(std::string_view lane, std::chrono::nanoseconds)> claimed_from_grant;
-    std::function<std::string()> metrics_text;  ///< absent: /metrics is not there
-    std::function<json()> config;               ///< for /v1/admin/config
+    std::function<std::string()> metrics_text;   ///< absent: /metrics is not there
+    std::function<json()> config;                ///< for /v1/admin/config
     DurationMs waitpoint_grace_ms = 86'400'000;  ///< of a rotation that names none
     std::chrono::milliseconds rotation_max{120'000};
     /// Failed calls of routes whose path is the credential, for each address and minute; 0: any.

@@ -62,8 +62,8 @@ const std::string waitpoint_by_id = select_where<Waitpoint>("waitpoint_id = $1")
 const std::string suspension_by_key = select_where<Suspension>("eid = $1 AND episode = $2");
 const std::string signal_by_id = select_where<Signal>("eid = $1 AND signal_id = $2");
 // The newest: a key may be used again once its time is over.
-const std::string signal_by_idempotency_key = select_where<Signal>(
-    "waitpoint_id = $1 AND idempotency_key = $2 ORDER BY seq DESC LIMIT 1");
+const std::string signal_by_idempotency_key =
+    select_where<Signal>("waitpoint_id = $1 AND idempotency_key = $2 ORDER BY seq DESC LIMIT 1");
 // observed_effect 6 is buffered_for_pending_waitpoint.
 const std::string signals_buffered =
     select_where<Signal>("waitpoint_id = $1 AND observed_effect = 6 ORDER BY seq");
@@ -232,7 +232,7 @@ const std::string flows_of_partition_after =
     select_where<Flow>("partition = $1 AND flow_id > $2 ORDER BY flow_id LIMIT $3");
 const std::string members_after =
     select_where<Execution>("flow_id = $1 AND id > $2 ORDER BY id LIMIT $3");
-const std::string work_first = first_page_text<FlowWork>();
+const std::string work_first = first_page_text(table_info<FlowWork>);
 const std::string work_of_flow =
     select_where<FlowWork>("flow_id = $1 ORDER BY kind, execution_id LIMIT $2");
 // Below 2: pending or active.

@@ -71,10 +71,10 @@ void MemoryStore::load_waits(const core::WaitReads& reads, WaitTable& waits) con
                           keys.empty() ? std::nullopt : find_row(rows_->signals, keys.front()));
     }
     for (const auto& [waitpoint, key] : reads.signal_keys) {
-        waits.load_signal_key(
-            waitpoint, key, newest(rows_->signals_to(waitpoint), [&](const core::Signal& row) {
-                return row.idempotency_key == key;
-            }));
+        waits.load_signal_key(waitpoint, key,
+                              newest(rows_->signals_to(waitpoint), [&](const core::Signal& row) {
+                                  return row.idempotency_key == key;
+                              }));
     }
     for (const WaitpointId& id : reads.signals_at) {
         auto rows = rows_->signals_to(id);
@@ -84,10 +84,10 @@ void MemoryStore::load_waits(const core::WaitReads& reads, WaitTable& waits) con
         waits.load_signals_at(id, std::move(rows));
     }
     for (const auto& [eid, key] : reads.suspend_keys) {
-        waits.load_suspend_key(
-            eid, key, newest(rows_->suspensions_of(eid), [&](const core::Suspension& row) {
-                return row.idempotency_key == key;
-            }));
+        waits.load_suspend_key(eid, key,
+                               newest(rows_->suspensions_of(eid), [&](const core::Suspension& row) {
+                                   return row.idempotency_key == key;
+                               }));
     }
     for (const core::SatisfierKey& key : reads.satisfiers) {
         waits.load_satisfier(key, find_row(rows_->satisfiers, key));

@@ -261,8 +261,8 @@ expected<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot)
         }
     }
     Questions questions(*this);
-    const bool wants_flows = std::ranges::any_of(
-        set.flows, [&](const FlowId& id) { return !snapshot.knows_flow(id); });
+    const bool wants_flows =
+        std::ranges::any_of(set.flows, [&](const FlowId& id) { return !snapshot.knows_flow(id); });
     if (!missing.empty() || wants_flows) {
         be_impatient();
     }

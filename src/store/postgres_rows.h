@@ -18,16 +18,8 @@
 
 namespace ff::store {
 
-/// The counter row's value before this batch drew its numbers; `$n` is how many it drew.
-inline std::string event_base(int parameter) {
-    return "(SELECT value - $" + std::to_string(parameter) +
-           " AS base FROM ff_meta WHERE name = 'event_high') n";
-}
-
 /// Columns that hold numbers of events.
-inline bool is_event_number(std::string_view column) {
-    return column == "event_id" || column == "previous_event_id" || column == "last_event_id";
-}
+bool is_event_number(std::string_view column);
 
 inline PgArray::Type array_type(Kind kind) {
     switch (kind) {
@@ -38,78 +30,14 @@ inline PgArray::Type array_type(Kind kind) {
     return PgArray::Type::bytes;
 }
 
-/// Names of the masked columns and what stands for them behind unnest.
-struct PgColumns {
-    std::string names;    ///< a, b, c
-    std::string arrays;   ///< $1, $2, $3
-    std::string values;   ///< u.a, u.b, u.c with numbers of events worked out
-    std::string sets;     ///< a = u.a, … without the key
-    std::string matches;  ///< t.key = u.key AND …
-    bool numbered = false;
-    int count = 0;
-};
+/// Statements for sets: the masked columns as arrays $1…, and behind them, when one of the columns
+/// holds numbers of events, how many numbers the batch draws. `replace`: rows may be there already.
+std::string insert_set_text(const TableInfo& table, ColumnMask mask, bool replace);
+std::string update_set_text(const TableInfo& table, ColumnMask mask);
+std::string delete_set_text(const TableInfo& table);
 
-template <class Row>
-PgColumns pg_columns(ColumnMask mask) {
-    PgColumns out;
-    std::size_t i = 0;
-    const auto add = [](std::string& to, const char* separator, const std::string& text) {
-        to += (to.empty() ? "" : separator) + text;
-    };
-    for_each_column<Row>([&](const auto& column) {
-        const std::size_t at = i++;
-        if ((mask >> at & 1U) == 0) {
-            return;
-        }
-        const std::string name = column.name;
-        const bool number = is_event_number(name);
-        const std::string value = number ? "CASE WHEN u." + name + " < 0 THEN n.base - u." + name +
-                                               " ELSE u." + name + " END"
-                                         : "u." + name;
-        out.numbered = out.numbered || number;
-        add(out.names, ", ", name);
-        add(out.arrays, ", ", "$" + std::to_string(++out.count));
-        add(out.values, ", ", value);
-        if (at < Table<Row>::key_columns) {
-            add(out.matches, " AND ", "t." + name + " = u." + name);
-        } else {
-            add(out.sets, ", ", name + " = " + value);
-        }
-    });
-    return out;
-}
-
-/// The rows that `unnest` makes of the arrays, joined with the counter when numbers need it.
-inline std::string unnest_from(const PgColumns& columns) {
-    return " FROM unnest(" + columns.arrays + ") AS u(" + columns.names + ")" +
-           (columns.numbered ? " CROSS JOIN " + event_base(columns.count + 1) : std::string());
-}
-
-template <class Row>
-std::string insert_set_text(ColumnMask mask, bool replace) {
-    const PgColumns columns = pg_columns<Row>(mask);
-    std::string text = std::string("INSERT INTO ") + Table<Row>::name + " (" + columns.names +
-                       ") SELECT " + columns.values + unnest_from(columns);
-    if (replace) {
-        const std::string upsert = upsert_text<Row>();
-        text += " WHERE TRUE" + upsert.substr(upsert.find(" ON CONFLICT"));
-    }
-    return text;
-}
-
-template <class Row>
-std::string update_set_text(ColumnMask mask) {
-    const PgColumns columns = pg_columns<Row>(mask | key_mask<Row>());
-    return std::string("UPDATE ") + Table<Row>::name + " t SET " + columns.sets +
-           unnest_from(columns) + " WHERE " + columns.matches;
-}
-
-template <class Row>
-std::string delete_set_text() {
-    const PgColumns columns = pg_columns<Row>(key_mask<Row>());
-    return std::string("DELETE FROM ") + Table<Row>::name + " t USING unnest(" + columns.arrays +
-           ") AS u(" + columns.names + ") WHERE " + columns.matches;
-}
+/// `(SELECT …) n` with n.base, the event counter before the batch drew `$parameter` numbers.
+std::string event_base(int parameter);
 
 /// What a batch does to one table. Rows are kept by address until queue().
 template <class Row>
@@ -147,18 +75,18 @@ class PgRowSet {
             for (const Row& row : erased_) {
                 set.rows.push_back(&row);
             }
-            send(connection, delete_set_text<Row>(), set.rows, key_mask<Row>(), events);
+            send(connection, delete_set_text(table_info<Row>), set.rows, key_mask<Row>(), events);
         }
         if (!inserts_.rows.empty()) {
-            send(connection, insert_set_text<Row>(inserts_.mask, false), inserts_.rows,
+            send(connection, insert_set_text(table_info<Row>, inserts_.mask, false), inserts_.rows,
                  inserts_.mask, events);
         }
         if (!puts_.rows.empty()) {
-            send(connection, insert_set_text<Row>(puts_.mask, true), puts_.rows, puts_.mask,
-                 events);
+            send(connection, insert_set_text(table_info<Row>, puts_.mask, true), puts_.rows,
+                 puts_.mask, events);
         }
         if (!updates_.rows.empty()) {
-            send(connection, update_set_text<Row>(updates_.mask), updates_.rows,
+            send(connection, update_set_text(table_info<Row>, updates_.mask), updates_.rows,
                  updates_.mask | key_mask<Row>(), events);
         }
     }
@@ -178,20 +106,28 @@ class PgRowSet {
 
     static void send(PgConnection& connection, const std::string& text,
                      const std::vector<const Row*>& rows, ColumnMask mask, std::int64_t events) {
-        PgParams params;
-        std::size_t i = 0;
+        std::vector<PgArray> arrays;
         bool numbered = false;
-        for_each_column<Row>([&](const auto& column) {
-            if ((mask >> i++ & 1U) == 0) {
-                return;
+        for (std::size_t i = 0; i < column_count<Row>; ++i) {
+            if ((mask >> i & 1U) != 0) {
+                arrays.emplace_back(array_type(column_infos<Row>[i].kind));
+                numbered = numbered || is_event_number(column_infos<Row>[i].name);
             }
-            PgArray values(array_type(column.kind));
-            for (const Row* row : rows) {
-                put_value(values, column.kind, column.access(*row));
-            }
-            params.array(values);
-            numbered = numbered || is_event_number(column.name);
-        });
+        }
+        for (const Row* row : rows) {
+            std::size_t i = 0;
+            auto array = arrays.begin();
+            const auto put = [&](const ColumnInfo& column, const auto& value) {
+                if ((mask >> i++ & 1U) != 0) {
+                    put_value(*array++, column.kind, value);
+                }
+            };
+            for_each_column<Row>(put, *row);
+        }
+        PgParams params;
+        for (const PgArray& array : arrays) {
+            params.array(array);
+        }
         if (numbered && mask != key_mask<Row>()) {
             params.integer(events);
         }

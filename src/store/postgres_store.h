@@ -197,14 +197,14 @@ class PostgresStore final : public Store {
     std::vector<ReadyAsk> expected_asks_;     ///< of this transaction, not answered yet
     std::vector<std::string> expected_lanes_;
     std::vector<std::pair<ReadyAsk, ReadyPage>> ready_pages_;  ///< answered ahead
-    bool locked_flows_ = false;  ///< in this transaction, and has answered
-    bool impatient_ = false;     ///< it waits for locks only shortly
-    std::optional<std::vector<FlowId>> held_flows_;            ///< as last seen in this transaction
+    bool locked_flows_ = false;                      ///< in this transaction, and has answered
+    bool impatient_ = false;                         ///< it waits for locks only shortly
+    std::optional<std::vector<FlowId>> held_flows_;  ///< as last seen in this transaction
     std::vector<core::ExecutionCell*> waiting_;  ///< found, what they wait for not asked for yet
-    std::optional<Proof> proof_;                               ///< what shows that it was committed
-    std::optional<Error> failed_;   ///< a call that cannot fail has failed
-    std::int64_t slot_ = 0;         ///< our part of the numbers of a millisecond
-    std::int64_t last_number_ = 0;  ///< time and counter of the newest eid
+    std::optional<Proof> proof_;                 ///< what shows that it was committed
+    std::optional<Error> failed_;                ///< a call that cannot fail has failed
+    std::int64_t slot_ = 0;                      ///< our part of the numbers of a millisecond
+    std::int64_t last_number_ = 0;               ///< time and counter of the newest eid
     std::atomic<bool> routes_stale_ = false;
     std::atomic<std::uint64_t> rows_written_ = 0;
 

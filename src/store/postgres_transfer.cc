@@ -104,14 +104,15 @@ class TextCheck {
 template <class Row>
 std::string why_refused(const Row& row, const Error& error) {
     std::string out;
-    for_each_column<Row>([&](const auto& column) {
+    const auto look = [&](const ColumnInfo& column, const auto& value) {
         TextCheck check;
-        put_value(check, column.kind, column.access(row));
+        put_value(check, column.kind, value);
         if (check.bad() && out.empty()) {
             out = std::string(column.name) +
                   ": holds a NUL byte or is not UTF-8, which PostgreSQL cannot keep as text";
         }
-    });
+    };
+    for_each_column<Row>(look, row);
     return out.empty() ? error.detail : out;
 }
 

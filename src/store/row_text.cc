@@ -1,5 +1,6 @@
 #include "store/row_text.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <ff/ids.h>
@@ -55,6 +56,16 @@ std::optional<std::string> decode_hex(std::string_view text) {
         out.push_back(static_cast<char>(high * 16 + low));
     }
     return out;
+}
+
+std::string unknown_column(std::span<const ColumnInfo> columns, const js::Object& object) {
+    for (const auto& [name, value] : object) {
+        const auto is_it = [&](const ColumnInfo& column) { return name == column.name; };
+        if (std::ranges::none_of(columns, is_it)) {
+            return name;
+        }
+    }
+    return "";
 }
 
 void RowText::begin() {
@@ -123,7 +134,8 @@ std::string unknown_extra(std::string_view text) {
     if (!value || value->if_object() == nullptr) {
         return "";
     }
-    const std::string name = unknown_column<core::ExecutionExtra>(*value->if_object());
+    const std::string name =
+        unknown_column(column_infos<core::ExecutionExtra>, *value->if_object());
     return name.empty() ? "" : "there is no such member: " + name;
 }
 

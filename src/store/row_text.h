@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -44,12 +45,13 @@ void append_row(std::string& out, const Row& row) {
     out += '{';
     RowText sink(out);
     std::size_t i = 0;
-    for_each_column<Row>([&](const auto& column) {
+    const auto put = [&](const ColumnInfo& column, const auto& value) {
         if ((mask >> i++ & 1U) != 0) {
             sink.column(column.name);
-            put_value(sink, column.kind, column.access(row));
+            put_value(sink, column.kind, value);
         }
-    });
+    };
+    for_each_column<Row>(put, row);
     out += '}';
 }
 
@@ -79,48 +81,45 @@ class ColumnValue {
 std::string unknown_extra(std::string_view text);
 
 /// The first member that is no column; empty when there is none.
-template <class Row>
-std::string unknown_column(const js::Object& object) {
-    for (const auto& [name, value] : object) {
-        bool known = false;
-        for_each_column<Row>([&](const auto& column) { known = known || name == column.name; });
-        if (!known) {
-            return name;
+std::string unknown_column(std::span<const ColumnInfo> columns, const js::Object& object);
+
+/// Takes one column from its member of the object, unless there was a fault before.
+template <class Value>
+void take_member(const js::Value& object, const ColumnInfo& column, bool named, Value& value,
+                 std::string& fault) {
+    const js::Value* member = object.find(column.name);
+    const bool absent = member == nullptr || member->is_null();
+    const bool required = named && !is_optional<Value>::value;
+    if (!fault.empty() || (absent && !required)) {
+        return;
+    }
+    if (absent) {
+        fault = std::string(column.name) + ": is missing";
+        return;
+    }
+    ColumnValue source(*member, column.kind);
+    take_value(source, column.name, value);
+    std::string what = source.fault();
+    if constexpr (std::is_same_v<Value, core::ExecutionExtra>) {
+        if (what.empty() && member->if_string() != nullptr) {
+            what = unknown_extra(*member->if_string());
         }
     }
-    return "";
+    fault = what.empty() ? "" : std::string(column.name) + ": " + what;
 }
 
 /// Takes every column. Answers `<column>: <what is wrong with it>`, or empty.
 template <class Row>
 std::string take_row_text(const js::Value& object, Row& row) {
-    if (auto unknown = unknown_column<Row>(*object.if_object()); !unknown.empty()) {
+    if (auto unknown = unknown_column(column_infos<Row>, *object.if_object()); !unknown.empty()) {
         return unknown + ": there is no such column";
     }
     std::string fault;
     std::size_t i = 0;
-    for_each_column<Row>([&](const auto& column) {
-        using Value = std::remove_cvref_t<decltype(column.access(row))>;
-        const bool required = i++ < Table<Row>::named_columns && !is_optional<Value>::value;
-        const js::Value* member = object.find(column.name);
-        const bool absent = member == nullptr || member->is_null();
-        if (!fault.empty() || (absent && !required)) {
-            return;
-        }
-        if (absent) {
-            fault = std::string(column.name) + ": is missing";
-            return;
-        }
-        ColumnValue source(*member, column.kind);
-        take_value(source, column.name, column.access(row));
-        std::string what = source.fault();
-        if constexpr (std::is_same_v<Value, core::ExecutionExtra>) {
-            if (what.empty() && member->if_string() != nullptr) {
-                what = unknown_extra(*member->if_string());
-            }
-        }
-        fault = what.empty() ? "" : std::string(column.name) + ": " + what;
-    });
+    const auto take = [&](const ColumnInfo& column, auto& value) {
+        take_member(object, column, i++ < Table<Row>::named_columns, value, fault);
+    };
+    for_each_column<Row>(take, row);
     return fault;
 }
 

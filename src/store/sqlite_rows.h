@@ -56,7 +56,7 @@ class RowWriter {
         }
         auto it = updates_.find(mask);
         if (it == updates_.end()) {
-            FF_TRY(Statement statement, db_.prepare(update_text<Row>(mask)));
+            FF_TRY(Statement statement, db_.prepare(update_text(table_info<Row>, mask)));
             it = updates_.emplace(mask, std::move(statement)).first;
         }
         put_columns(it->second, after, mask);
@@ -65,7 +65,7 @@ class RowWriter {
     }
     expected<void> erase(const Row& row) {
         if (!erase_) {
-            FF_TRY(erase_, db_.prepare(delete_text<Row>()));
+            FF_TRY(erase_, db_.prepare(delete_text(table_info<Row>)));
         }
         put_columns(erase_, row, key_mask<Row>());
         return erase_.run();
@@ -78,7 +78,7 @@ class RowWriter {
                          const std::string& verb) {
         auto it = statements.find(mask);
         if (it == statements.end()) {
-            std::string text = insert_text<Row>(mask);
+            std::string text = insert_text(table_info<Row>, mask);
             text.replace(0, std::string("INSERT INTO ").size(), verb);
             FF_TRY(Statement statement, db_.prepare(text));
             it = statements.emplace(mask, std::move(statement)).first;

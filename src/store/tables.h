@@ -8,10 +8,11 @@
 // brought a table which was not there from the start.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
-#include <tuple>
 #include <type_traits>
 
 #include "core/records.h"
@@ -22,18 +23,18 @@ namespace ff::store {
 /// How a value is kept.
 enum class Kind : std::uint8_t { integer, text, bytes };
 
-template <class Access>
-struct Column {
+struct ColumnInfo {
     const char* name;
     Kind kind;
-    Access access;
 };
 
-// A column whose member is reached by `path`.
-#define FF_COLUMN(name, kind, path)                                                                \
-    Column {                                                                                       \
-        name, Kind::kind, [](auto& row) -> auto& { return row.path; }                              \
-    }
+// A table calls a function with each of its columns and that column's member of the rows it is
+// given, of which there may be none. One instantiation a type of member, not one a column: there
+// are hundreds of columns.
+#define FF_COLUMNS                                                                                 \
+    template <class Fn, class... Rows>                                                             \
+    static constexpr void columns(Fn&& fn, [[maybe_unused]] Rows&... rows)
+#define FF_COLUMN(name, kind, path) fn(ColumnInfo{name, Kind::kind}, rows.path...)
 
 template <class Row>
 struct Table;
@@ -42,43 +43,43 @@ struct Table;
 /// that are set.
 template <>
 struct Table<core::ExecutionExtra> {
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("lease_expired_at", integer, lease_expired_at),
-        FF_COLUMN("lease_revoked_at", integer, lease_revoked_at),
-        FF_COLUMN("lease_revoke_reason", text, lease_revoke_reason),
-        FF_COLUMN("reclaim_not_before", integer, reclaim_not_before),
-        FF_COLUMN("retention_ms", integer, retention_ms),
-        FF_COLUMN("attempt_resumed_at", integer, attempt_resumed_at),
-        FF_COLUMN("attempt_leased_ms", integer, attempt_leased_ms),
-        FF_COLUMN("lineage_reason", text, lineage_reason),
-        FF_COLUMN("lineage_requested_by", text, lineage_requested_by),
-        FF_COLUMN("lineage_previous_index", integer, lineage_previous_index),
-        FF_COLUMN("replay_count", integer, replay_count),
-        FF_COLUMN("lease_reclaim_count", integer, lease_reclaim_count),
-        FF_COLUMN("blocking_detail", text, blocking_detail),
-        FF_COLUMN("blocked_at", integer, blocked_at),
-        FF_COLUMN("progress_percent", integer, progress_percent),
-        FF_COLUMN("progress_message", text, progress_message),
-        FF_COLUMN("progress_updated_at", integer, progress_updated_at),
-        FF_COLUMN("failure_reason", text, failure_reason),
-        FF_COLUMN("failure_category", text, failure_category),
-        FF_COLUMN("cancellation_reason", text, cancellation_reason),
-        FF_COLUMN("cancelled_by", text, cancelled_by),
-        FF_COLUMN("last_capability_mismatch_at", integer, last_capability_mismatch_at),
-        FF_COLUMN("holds_flow_slot", integer, holds_flow_slot),
-        FF_COLUMN("gate", text, gate),
-        FF_COLUMN("retain_until", integer, retain_until),
-        FF_COLUMN("current_suspension_id", text, current_suspension_id),
-        FF_COLUMN("current_waitpoint_id", text, current_waitpoint_id),
-        FF_COLUMN("suspension_timeout_at", integer, suspension_timeout_at),
-        FF_COLUMN("waitpoint_due_at", integer, waitpoint_due_at),
-        FF_COLUMN("suspension_count", integer, suspension_count),
-        FF_COLUMN("open_waitpoints", integer, open_waitpoints),
-        FF_COLUMN("signal_count", integer, signal_count),
-        FF_COLUMN("timeout_signals", integer, timeout_signals),
-        FF_COLUMN("last_hmac_validation_failed_at", integer, last_hmac_validation_failed_at),
-        FF_COLUMN("has_waits", integer, has_waits),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("lease_expired_at", integer, lease_expired_at);
+        FF_COLUMN("lease_revoked_at", integer, lease_revoked_at);
+        FF_COLUMN("lease_revoke_reason", text, lease_revoke_reason);
+        FF_COLUMN("reclaim_not_before", integer, reclaim_not_before);
+        FF_COLUMN("retention_ms", integer, retention_ms);
+        FF_COLUMN("attempt_resumed_at", integer, attempt_resumed_at);
+        FF_COLUMN("attempt_leased_ms", integer, attempt_leased_ms);
+        FF_COLUMN("lineage_reason", text, lineage_reason);
+        FF_COLUMN("lineage_requested_by", text, lineage_requested_by);
+        FF_COLUMN("lineage_previous_index", integer, lineage_previous_index);
+        FF_COLUMN("replay_count", integer, replay_count);
+        FF_COLUMN("lease_reclaim_count", integer, lease_reclaim_count);
+        FF_COLUMN("blocking_detail", text, blocking_detail);
+        FF_COLUMN("blocked_at", integer, blocked_at);
+        FF_COLUMN("progress_percent", integer, progress_percent);
+        FF_COLUMN("progress_message", text, progress_message);
+        FF_COLUMN("progress_updated_at", integer, progress_updated_at);
+        FF_COLUMN("failure_reason", text, failure_reason);
+        FF_COLUMN("failure_category", text, failure_category);
+        FF_COLUMN("cancellation_reason", text, cancellation_reason);
+        FF_COLUMN("cancelled_by", text, cancelled_by);
+        FF_COLUMN("last_capability_mismatch_at", integer, last_capability_mismatch_at);
+        FF_COLUMN("holds_flow_slot", integer, holds_flow_slot);
+        FF_COLUMN("gate", text, gate);
+        FF_COLUMN("retain_until", integer, retain_until);
+        FF_COLUMN("current_suspension_id", text, current_suspension_id);
+        FF_COLUMN("current_waitpoint_id", text, current_waitpoint_id);
+        FF_COLUMN("suspension_timeout_at", integer, suspension_timeout_at);
+        FF_COLUMN("waitpoint_due_at", integer, waitpoint_due_at);
+        FF_COLUMN("suspension_count", integer, suspension_count);
+        FF_COLUMN("open_waitpoints", integer, open_waitpoints);
+        FF_COLUMN("signal_count", integer, signal_count);
+        FF_COLUMN("timeout_signals", integer, timeout_signals);
+        FF_COLUMN("last_hmac_validation_failed_at", integer, last_hmac_validation_failed_at);
+        FF_COLUMN("has_waits", integer, has_waits);
+    }
 };
 
 inline core::ExecutionExtra& extra_of(core::Execution& row) { return row; }
@@ -89,48 +90,48 @@ struct Table<core::Execution> {
     static constexpr const char* name = "ff_exec_core";
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 2;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("eid", integer, eid),
-        FF_COLUMN("id", bytes, id),
-        FF_COLUMN("route", integer, route),
-        FF_COLUMN("priority", integer, priority),
-        FF_COLUMN("lifecycle_phase", integer, state.phase),
-        FF_COLUMN("ownership_state", integer, state.ownership),
-        FF_COLUMN("eligibility_state", integer, state.eligibility),
-        FF_COLUMN("blocking_reason", integer, state.blocking_reason),
-        FF_COLUMN("terminal_outcome", integer, state.outcome),
-        FF_COLUMN("attempt_state", integer, state.attempt_state),
-        FF_COLUMN("public_state", integer, public_state),
-        FF_COLUMN("created_at", integer, created_at),
-        FF_COLUMN("last_transition_at", integer, last_transition_at),
-        FF_COLUMN("last_mutation_at", integer, last_mutation_at),
-        FF_COLUMN("timer_at", integer, timer_at),
-        FF_COLUMN("last_event_id", integer, last_event_id),
-        FF_COLUMN("has_tags", integer, has_tags),
-        FF_COLUMN("has_policy", integer, has_policy),
-        FF_COLUMN("has_idempotency_key", integer, has_idempotency_key),
-        FF_COLUMN("started_at", integer, started_at),
-        FF_COLUMN("completed_at", integer, completed_at),
-        FF_COLUMN("total_attempt_count", integer, total_attempt_count),
-        FF_COLUMN("current_attempt_index", integer, current_attempt_index),
-        FF_COLUMN("current_attempt_id", bytes, current_attempt_id),
-        FF_COLUMN("attempt_type", integer, attempt_type),
-        FF_COLUMN("attempt_started_at", integer, attempt_started_at),
-        FF_COLUMN("lease_epoch", integer, lease_epoch),
-        FF_COLUMN("lease_id", bytes, lease_id),
-        FF_COLUMN("worker_id", text, worker_id),
-        FF_COLUMN("worker_instance_id", text, worker_instance_id),
-        FF_COLUMN("lease_acquired_at", integer, lease_acquired_at),
-        FF_COLUMN("lease_expires_at", integer, lease_expires_at),
-        FF_COLUMN("lease_renewed_at", integer, lease_renewed_at),
-        FF_COLUMN("grant_expires_at", integer, grant_expires_at),
-        FF_COLUMN("delay_until", integer, delay_until),
-        FF_COLUMN("execution_deadline_at", integer, execution_deadline_at),
-        FF_COLUMN("attempt_deadline_at", integer, attempt_deadline_at),
-        FF_COLUMN("retry_count", integer, retry_count),
-        FF_COLUMN("flow_id", bytes, flow_id),
-        Column{"extra", Kind::text, [](auto& row) -> auto& { return extra_of(row); }},
-    };
+    FF_COLUMNS {
+        FF_COLUMN("eid", integer, eid);
+        FF_COLUMN("id", bytes, id);
+        FF_COLUMN("route", integer, route);
+        FF_COLUMN("priority", integer, priority);
+        FF_COLUMN("lifecycle_phase", integer, state.phase);
+        FF_COLUMN("ownership_state", integer, state.ownership);
+        FF_COLUMN("eligibility_state", integer, state.eligibility);
+        FF_COLUMN("blocking_reason", integer, state.blocking_reason);
+        FF_COLUMN("terminal_outcome", integer, state.outcome);
+        FF_COLUMN("attempt_state", integer, state.attempt_state);
+        FF_COLUMN("public_state", integer, public_state);
+        FF_COLUMN("created_at", integer, created_at);
+        FF_COLUMN("last_transition_at", integer, last_transition_at);
+        FF_COLUMN("last_mutation_at", integer, last_mutation_at);
+        FF_COLUMN("timer_at", integer, timer_at);
+        FF_COLUMN("last_event_id", integer, last_event_id);
+        FF_COLUMN("has_tags", integer, has_tags);
+        FF_COLUMN("has_policy", integer, has_policy);
+        FF_COLUMN("has_idempotency_key", integer, has_idempotency_key);
+        FF_COLUMN("started_at", integer, started_at);
+        FF_COLUMN("completed_at", integer, completed_at);
+        FF_COLUMN("total_attempt_count", integer, total_attempt_count);
+        FF_COLUMN("current_attempt_index", integer, current_attempt_index);
+        FF_COLUMN("current_attempt_id", bytes, current_attempt_id);
+        FF_COLUMN("attempt_type", integer, attempt_type);
+        FF_COLUMN("attempt_started_at", integer, attempt_started_at);
+        FF_COLUMN("lease_epoch", integer, lease_epoch);
+        FF_COLUMN("lease_id", bytes, lease_id);
+        FF_COLUMN("worker_id", text, worker_id);
+        FF_COLUMN("worker_instance_id", text, worker_instance_id);
+        FF_COLUMN("lease_acquired_at", integer, lease_acquired_at);
+        FF_COLUMN("lease_expires_at", integer, lease_expires_at);
+        FF_COLUMN("lease_renewed_at", integer, lease_renewed_at);
+        FF_COLUMN("grant_expires_at", integer, grant_expires_at);
+        FF_COLUMN("delay_until", integer, delay_until);
+        FF_COLUMN("execution_deadline_at", integer, execution_deadline_at);
+        FF_COLUMN("attempt_deadline_at", integer, attempt_deadline_at);
+        FF_COLUMN("retry_count", integer, retry_count);
+        FF_COLUMN("flow_id", bytes, flow_id);
+        fn(ColumnInfo{"extra", Kind::text}, extra_of(rows)...);
+    }
 };
 
 template <>
@@ -138,18 +139,18 @@ struct Table<core::ExecutionInput> {
     static constexpr const char* name = "ff_exec_input";
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 1;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("eid", integer, eid),
-        FF_COLUMN("creator_identity", text, creator_identity),
-        FF_COLUMN("payload", bytes, payload),
-        FF_COLUMN("payload_encoding", text, payload_encoding),
-        FF_COLUMN("policy", text, policy),
-        FF_COLUMN("tags", text, tags),
-        FF_COLUMN("idempotency_key", text, idempotency_key),
-        FF_COLUMN("flow_node", text, flow_node),
-        FF_COLUMN("original_payload", bytes, original_payload),
-        FF_COLUMN("original_encoding", text, original_encoding),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("eid", integer, eid);
+        FF_COLUMN("creator_identity", text, creator_identity);
+        FF_COLUMN("payload", bytes, payload);
+        FF_COLUMN("payload_encoding", text, payload_encoding);
+        FF_COLUMN("policy", text, policy);
+        FF_COLUMN("tags", text, tags);
+        FF_COLUMN("idempotency_key", text, idempotency_key);
+        FF_COLUMN("flow_node", text, flow_node);
+        FF_COLUMN("original_payload", bytes, original_payload);
+        FF_COLUMN("original_encoding", text, original_encoding);
+    }
 };
 
 template <>
@@ -157,30 +158,30 @@ struct Table<core::Attempt> {
     static constexpr const char* name = "ff_attempt";
     static constexpr std::size_t key_columns = 2;
     static constexpr std::size_t named_columns = 3;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("eid", integer, eid),
-        FF_COLUMN("attempt_index", integer, attempt_index),
-        FF_COLUMN("attempt_id", bytes, attempt_id),
-        FF_COLUMN("attempt_type", integer, type),
-        FF_COLUMN("attempt_state", integer, state),
-        FF_COLUMN("started_at", integer, started_at),
-        FF_COLUMN("resumed_at", integer, resumed_at),
-        FF_COLUMN("suspended_at", integer, suspended_at),
-        FF_COLUMN("ended_at", integer, ended_at),
-        FF_COLUMN("suspension_id", text, suspension_id),
-        FF_COLUMN("lease_id", bytes, lease_id),
-        FF_COLUMN("lease_epoch", integer, lease_epoch),
-        FF_COLUMN("worker_id", text, worker_id),
-        FF_COLUMN("worker_instance_id", text, worker_instance_id),
-        FF_COLUMN("failure_reason", text, failure_reason),
-        FF_COLUMN("failure_category", text, failure_category),
-        FF_COLUMN("reason", text, reason),
-        FF_COLUMN("requested_by", text, requested_by),
-        FF_COLUMN("previous_attempt_index", integer, previous_attempt_index),
-        FF_COLUMN("retry_at", integer, retry_at),
-        FF_COLUMN("result", bytes, result),
-        FF_COLUMN("result_encoding", text, result_encoding),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("eid", integer, eid);
+        FF_COLUMN("attempt_index", integer, attempt_index);
+        FF_COLUMN("attempt_id", bytes, attempt_id);
+        FF_COLUMN("attempt_type", integer, type);
+        FF_COLUMN("attempt_state", integer, state);
+        FF_COLUMN("started_at", integer, started_at);
+        FF_COLUMN("resumed_at", integer, resumed_at);
+        FF_COLUMN("suspended_at", integer, suspended_at);
+        FF_COLUMN("ended_at", integer, ended_at);
+        FF_COLUMN("suspension_id", text, suspension_id);
+        FF_COLUMN("lease_id", bytes, lease_id);
+        FF_COLUMN("lease_epoch", integer, lease_epoch);
+        FF_COLUMN("worker_id", text, worker_id);
+        FF_COLUMN("worker_instance_id", text, worker_instance_id);
+        FF_COLUMN("failure_reason", text, failure_reason);
+        FF_COLUMN("failure_category", text, failure_category);
+        FF_COLUMN("reason", text, reason);
+        FF_COLUMN("requested_by", text, requested_by);
+        FF_COLUMN("previous_attempt_index", integer, previous_attempt_index);
+        FF_COLUMN("retry_at", integer, retry_at);
+        FF_COLUMN("result", bytes, result);
+        FF_COLUMN("result_encoding", text, result_encoding);
+    }
 };
 
 template <>
@@ -188,21 +189,21 @@ struct Table<core::GrantRow> {
     static constexpr const char* name = "ff_claim_grant";
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 6;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("eid", integer, eid),
-        FF_COLUMN("grant_id", bytes, grant_id),
-        FF_COLUMN("kind", integer, kind),
-        FF_COLUMN("worker_id", text, worker_id),
-        FF_COLUMN("worker_instance_id", text, worker_instance_id),
-        FF_COLUMN("lane_id", text, lane),
-        FF_COLUMN("worker_capabilities", text, worker_capabilities),
-        FF_COLUMN("capability_hash", text, capability_hash),
-        FF_COLUMN("route_snapshot_json", text, route_snapshot_json),
-        FF_COLUMN("admission_summary", text, admission_summary),
-        FF_COLUMN("grant_ttl_ms", integer, grant_ttl_ms),
-        FF_COLUMN("issued_at", integer, issued_at),
-        FF_COLUMN("expires_at", integer, expires_at),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("eid", integer, eid);
+        FF_COLUMN("grant_id", bytes, grant_id);
+        FF_COLUMN("kind", integer, kind);
+        FF_COLUMN("worker_id", text, worker_id);
+        FF_COLUMN("worker_instance_id", text, worker_instance_id);
+        FF_COLUMN("lane_id", text, lane);
+        FF_COLUMN("worker_capabilities", text, worker_capabilities);
+        FF_COLUMN("capability_hash", text, capability_hash);
+        FF_COLUMN("route_snapshot_json", text, route_snapshot_json);
+        FF_COLUMN("admission_summary", text, admission_summary);
+        FF_COLUMN("grant_ttl_ms", integer, grant_ttl_ms);
+        FF_COLUMN("issued_at", integer, issued_at);
+        FF_COLUMN("expires_at", integer, expires_at);
+    }
 };
 
 template <>
@@ -210,11 +211,11 @@ struct Table<core::Lane> {
     static constexpr const char* name = "ff_lane_registry";
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 1;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("lane_id", text, name),
-        FF_COLUMN("lane_state", integer, state),
-        FF_COLUMN("registered_at", integer, registered_at),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("lane_id", text, name);
+        FF_COLUMN("lane_state", integer, state);
+        FF_COLUMN("registered_at", integer, registered_at);
+    }
 };
 
 template <>
@@ -222,13 +223,13 @@ struct Table<core::Route> {
     static constexpr const char* name = "ff_route";
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 4;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("route", integer, id),
-        FF_COLUMN("lane_id", text, key.lane),
-        FF_COLUMN("namespace", text, key.ns),
-        FF_COLUMN("execution_kind", text, key.kind),
-        FF_COLUMN("required_capabilities", text, key.capabilities),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("route", integer, id);
+        FF_COLUMN("lane_id", text, key.lane);
+        FF_COLUMN("namespace", text, key.ns);
+        FF_COLUMN("execution_kind", text, key.kind);
+        FF_COLUMN("required_capabilities", text, key.capabilities);
+    }
 };
 
 template <>
@@ -236,12 +237,12 @@ struct Table<core::IdempotencyEntry> {
     static constexpr const char* name = "ff_idempotency";
     static constexpr std::size_t key_columns = 2;
     static constexpr std::size_t named_columns = 3;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("namespace", text, key.ns),
-        FF_COLUMN("idempotency_key", text, key.key),
-        FF_COLUMN("execution_id", bytes, execution_id),
-        FF_COLUMN("expires_at", integer, expires_at),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("namespace", text, key.ns);
+        FF_COLUMN("idempotency_key", text, key.key);
+        FF_COLUMN("execution_id", bytes, execution_id);
+        FF_COLUMN("expires_at", integer, expires_at);
+    }
 };
 
 template <>
@@ -249,16 +250,16 @@ struct Table<core::WorkerRow> {
     static constexpr const char* name = "ff_worker_registry";
     static constexpr std::size_t key_columns = 2;
     static constexpr std::size_t named_columns = 3;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("namespace", text, key.ns),
-        FF_COLUMN("worker_instance_id", text, key.worker_instance_id),
-        FF_COLUMN("worker_id", text, worker_id),
-        FF_COLUMN("lanes", text, lanes),
-        FF_COLUMN("capabilities", text, capabilities),
-        FF_COLUMN("liveness_ttl_ms", integer, liveness_ttl_ms),
-        FF_COLUMN("registered_at", integer, registered_at),
-        FF_COLUMN("last_heartbeat", integer, last_heartbeat),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("namespace", text, key.ns);
+        FF_COLUMN("worker_instance_id", text, key.worker_instance_id);
+        FF_COLUMN("worker_id", text, worker_id);
+        FF_COLUMN("lanes", text, lanes);
+        FF_COLUMN("capabilities", text, capabilities);
+        FF_COLUMN("liveness_ttl_ms", integer, liveness_ttl_ms);
+        FF_COLUMN("registered_at", integer, registered_at);
+        FF_COLUMN("last_heartbeat", integer, last_heartbeat);
+    }
 };
 
 template <>
@@ -266,28 +267,28 @@ struct Table<core::ExecutionEvent> {
     static constexpr const char* name = "ff_exec_event";
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 4;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("event_id", integer, event_id),
-        FF_COLUMN("previous_event_id", integer, previous_event_id),
-        FF_COLUMN("eid", integer, eid),
-        FF_COLUMN("execution_id", bytes, execution_id),
-        FF_COLUMN("route", integer, route),
-        FF_COLUMN("occurred_at", integer, at),
-        FF_COLUMN("lease_event", integer, type),
-        FF_COLUMN("outcome", integer, outcome),
-        FF_COLUMN("lease_id", bytes, lease_id),
-        FF_COLUMN("lease_epoch", integer, lease_epoch),
-        FF_COLUMN("attempt_index", integer, attempt_index),
-        FF_COLUMN("attempt_id", bytes, attempt_id),
-        FF_COLUMN("worker_id", text, worker_id),
-        FF_COLUMN("worker_instance_id", text, worker_instance_id),
-        FF_COLUMN("expires_at", integer, expires_at),
-        FF_COLUMN("old_lease_id", bytes, old_lease_id),
-        FF_COLUMN("reason", text, reason),
-        FF_COLUMN("revoked_by", text, revoked_by),
-        FF_COLUMN("flow_id", bytes, flow_id),
-        FF_COLUMN("tags", text, tags),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("event_id", integer, event_id);
+        FF_COLUMN("previous_event_id", integer, previous_event_id);
+        FF_COLUMN("eid", integer, eid);
+        FF_COLUMN("execution_id", bytes, execution_id);
+        FF_COLUMN("route", integer, route);
+        FF_COLUMN("occurred_at", integer, at);
+        FF_COLUMN("lease_event", integer, type);
+        FF_COLUMN("outcome", integer, outcome);
+        FF_COLUMN("lease_id", bytes, lease_id);
+        FF_COLUMN("lease_epoch", integer, lease_epoch);
+        FF_COLUMN("attempt_index", integer, attempt_index);
+        FF_COLUMN("attempt_id", bytes, attempt_id);
+        FF_COLUMN("worker_id", text, worker_id);
+        FF_COLUMN("worker_instance_id", text, worker_instance_id);
+        FF_COLUMN("expires_at", integer, expires_at);
+        FF_COLUMN("old_lease_id", bytes, old_lease_id);
+        FF_COLUMN("reason", text, reason);
+        FF_COLUMN("revoked_by", text, revoked_by);
+        FF_COLUMN("flow_id", bytes, flow_id);
+        FF_COLUMN("tags", text, tags);
+    }
 };
 
 template <>
@@ -295,18 +296,18 @@ struct Table<core::LogEvent> {
     static constexpr const char* name = "ff_log_event";
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 3;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("event_id", integer, event_id),
-        FF_COLUMN("family", integer, family),
-        FF_COLUMN("type", text, type),
-        FF_COLUMN("occurred_at", integer, at),
-        FF_COLUMN("eid", integer, eid),
-        FF_COLUMN("execution_id", bytes, execution_id),
-        FF_COLUMN("flow_id", bytes, flow_id),
-        FF_COLUMN("namespace", text, ns),
-        FF_COLUMN("tags", text, tags),
-        FF_COLUMN("payload", text, payload),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("event_id", integer, event_id);
+        FF_COLUMN("family", integer, family);
+        FF_COLUMN("type", text, type);
+        FF_COLUMN("occurred_at", integer, at);
+        FF_COLUMN("eid", integer, eid);
+        FF_COLUMN("execution_id", bytes, execution_id);
+        FF_COLUMN("flow_id", bytes, flow_id);
+        FF_COLUMN("namespace", text, ns);
+        FF_COLUMN("tags", text, tags);
+        FF_COLUMN("payload", text, payload);
+    }
 };
 
 template <>
@@ -315,34 +316,34 @@ struct Table<core::Flow> {
     static constexpr std::size_t key_columns = 1;
     static constexpr int since = 3;
     static constexpr std::size_t named_columns = 4;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("flow_id", bytes, id),
-        FF_COLUMN("partition", integer, partition),
-        FF_COLUMN("flow_kind", text, kind),
-        FF_COLUMN("namespace", text, ns),
-        FF_COLUMN("flow_state", integer, state),
-        FF_COLUMN("sealed", integer, sealed),
-        FF_COLUMN("paused", integer, paused),
-        FF_COLUMN("graph_revision", integer, graph_revision),
-        FF_COLUMN("node_count", integer, node_count),
-        FF_COLUMN("edge_count", integer, edge_count),
-        FF_COLUMN("live_members", integer, live),
-        FF_COLUMN("bad_members", integer, bad),
-        FF_COLUMN("trimmed_members", integer, trimmed),
-        FF_COLUMN("slots", integer, slots),
-        FF_COLUMN("deadline_at", integer, deadline_at),
-        FF_COLUMN("on_member_failure", integer, on_member_failure),
-        FF_COLUMN("max_active_members", integer, max_active_members),
-        FF_COLUMN("created_at", integer, created_at),
-        FF_COLUMN("last_mutation_at", integer, last_mutation_at),
-        FF_COLUMN("cancelled_at", integer, cancelled_at),
-        FF_COLUMN("cancel_reason", text, cancel_reason),
-        FF_COLUMN("cancellation_policy", integer, cancellation_policy),
-        FF_COLUMN("finished_at", integer, finished_at),
-        FF_COLUMN("tags", text, tags),
-        FF_COLUMN("timer_at", integer, timer_at),
-        FF_COLUMN("held", integer, held),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("flow_id", bytes, id);
+        FF_COLUMN("partition", integer, partition);
+        FF_COLUMN("flow_kind", text, kind);
+        FF_COLUMN("namespace", text, ns);
+        FF_COLUMN("flow_state", integer, state);
+        FF_COLUMN("sealed", integer, sealed);
+        FF_COLUMN("paused", integer, paused);
+        FF_COLUMN("graph_revision", integer, graph_revision);
+        FF_COLUMN("node_count", integer, node_count);
+        FF_COLUMN("edge_count", integer, edge_count);
+        FF_COLUMN("live_members", integer, live);
+        FF_COLUMN("bad_members", integer, bad);
+        FF_COLUMN("trimmed_members", integer, trimmed);
+        FF_COLUMN("slots", integer, slots);
+        FF_COLUMN("deadline_at", integer, deadline_at);
+        FF_COLUMN("on_member_failure", integer, on_member_failure);
+        FF_COLUMN("max_active_members", integer, max_active_members);
+        FF_COLUMN("created_at", integer, created_at);
+        FF_COLUMN("last_mutation_at", integer, last_mutation_at);
+        FF_COLUMN("cancelled_at", integer, cancelled_at);
+        FF_COLUMN("cancel_reason", text, cancel_reason);
+        FF_COLUMN("cancellation_policy", integer, cancellation_policy);
+        FF_COLUMN("finished_at", integer, finished_at);
+        FF_COLUMN("tags", text, tags);
+        FF_COLUMN("timer_at", integer, timer_at);
+        FF_COLUMN("held", integer, held);
+    }
 };
 
 template <>
@@ -351,22 +352,22 @@ struct Table<core::Edge> {
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 3;
     static constexpr std::size_t named_columns = 4;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("upstream_id", bytes, upstream),
-        FF_COLUMN("edge_id", bytes, key.id),
-        FF_COLUMN("flow_id", bytes, key.flow),
-        FF_COLUMN("downstream_id", bytes, downstream),
-        FF_COLUMN("dependency_kind", integer, kind),
-        FF_COLUMN("edge_state", integer, state),
-        FF_COLUMN("dependency_state", integer, dependency),
-        FF_COLUMN("outcome", integer, outcome),
-        FF_COLUMN("data_passing_ref", text, data_passing_ref),
-        FF_COLUMN("condition", text, when),
-        FF_COLUMN("created_at", integer, created_at),
-        FF_COLUMN("applied_at", integer, applied_at),
-        FF_COLUMN("resolved_at", integer, resolved_at),
-        FF_COLUMN("fence_replays", integer, fence_replays),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("upstream_id", bytes, upstream);
+        FF_COLUMN("edge_id", bytes, key.id);
+        FF_COLUMN("flow_id", bytes, key.flow);
+        FF_COLUMN("downstream_id", bytes, downstream);
+        FF_COLUMN("dependency_kind", integer, kind);
+        FF_COLUMN("edge_state", integer, state);
+        FF_COLUMN("dependency_state", integer, dependency);
+        FF_COLUMN("outcome", integer, outcome);
+        FF_COLUMN("data_passing_ref", text, data_passing_ref);
+        FF_COLUMN("condition", text, when);
+        FF_COLUMN("created_at", integer, created_at);
+        FF_COLUMN("applied_at", integer, applied_at);
+        FF_COLUMN("resolved_at", integer, resolved_at);
+        FF_COLUMN("fence_replays", integer, fence_replays);
+    }
 };
 
 template <>
@@ -375,25 +376,25 @@ struct Table<core::EdgeGroup> {
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 3;
     static constexpr std::size_t named_columns = 2;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("flow_id", bytes, flow),
-        FF_COLUMN("downstream_id", bytes, downstream),
-        FF_COLUMN("policy", integer, policy),
-        FF_COLUMN("k", integer, k),
-        FF_COLUMN("on_satisfied", integer, on_satisfied),
-        FF_COLUMN("force_cancel_shared", integer, force_cancel_shared),
-        FF_COLUMN("staged", integer, staged),
-        FF_COLUMN("applied", integer, applied),
-        FF_COLUMN("succeeded", integer, succeeded),
-        FF_COLUMN("failed", integer, failed),
-        FF_COLUMN("skipped", integer, skipped),
-        FF_COLUMN("not_taken", integer, not_taken),
-        FF_COLUMN("group_state", integer, state),
-        FF_COLUMN("satisfied_at", integer, satisfied_at),
-        FF_COLUMN("siblings_pending", integer, siblings_pending),
-        FF_COLUMN("siblings_reason", text, siblings_reason),
-        FF_COLUMN("created_at", integer, created_at),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("flow_id", bytes, flow);
+        FF_COLUMN("downstream_id", bytes, downstream);
+        FF_COLUMN("policy", integer, policy);
+        FF_COLUMN("k", integer, k);
+        FF_COLUMN("on_satisfied", integer, on_satisfied);
+        FF_COLUMN("force_cancel_shared", integer, force_cancel_shared);
+        FF_COLUMN("staged", integer, staged);
+        FF_COLUMN("applied", integer, applied);
+        FF_COLUMN("succeeded", integer, succeeded);
+        FF_COLUMN("failed", integer, failed);
+        FF_COLUMN("skipped", integer, skipped);
+        FF_COLUMN("not_taken", integer, not_taken);
+        FF_COLUMN("group_state", integer, state);
+        FF_COLUMN("satisfied_at", integer, satisfied_at);
+        FF_COLUMN("siblings_pending", integer, siblings_pending);
+        FF_COLUMN("siblings_reason", text, siblings_reason);
+        FF_COLUMN("created_at", integer, created_at);
+    }
 };
 
 template <>
@@ -402,13 +403,13 @@ struct Table<core::FlowWork> {
     static constexpr std::size_t key_columns = 3;
     static constexpr int since = 3;
     static constexpr std::size_t named_columns = 3;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("flow_id", bytes, key.flow),
-        FF_COLUMN("kind", integer, key.kind),
-        FF_COLUMN("execution_id", bytes, key.execution),
-        FF_COLUMN("reason", text, reason),
-        FF_COLUMN("due_at", integer, due_at),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("flow_id", bytes, key.flow);
+        FF_COLUMN("kind", integer, key.kind);
+        FF_COLUMN("execution_id", bytes, key.execution);
+        FF_COLUMN("reason", text, reason);
+        FF_COLUMN("due_at", integer, due_at);
+    }
 };
 
 template <>
@@ -417,38 +418,38 @@ struct Table<core::Suspension> {
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 4;
     static constexpr std::size_t named_columns = 5;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("eid", integer, key.eid),
-        FF_COLUMN("episode", integer, key.episode),
-        FF_COLUMN("suspension_id", bytes, id),
-        FF_COLUMN("execution_id", bytes, execution_id),
-        FF_COLUMN("lane_id", text, lane),
-        FF_COLUMN("attempt_index", integer, attempt_index),
-        FF_COLUMN("waitpoints", text, waitpoints),
-        FF_COLUMN("reason_code", text, reason_code),
-        FF_COLUMN("requested_by", integer, requested_by),
-        FF_COLUMN("created_at", integer, created_at),
-        FF_COLUMN("timeout_at", integer, timeout_at),
-        FF_COLUMN("timeout_behavior", integer, timeout_behavior),
-        FF_COLUMN("condition", text, condition),
-        FF_COLUMN("resume_policy", text, resume_policy),
-        FF_COLUMN("satisfied_counts", text, satisfied_counts),
-        FF_COLUMN("continuation", text, continuation),
-        FF_COLUMN("idempotency_key", text, idempotency_key),
-        FF_COLUMN("dedup_expires_at", integer, dedup_expires_at),
-        FF_COLUMN("lease_id", bytes, lease_id),
-        FF_COLUMN("entered", integer, entered),
-        FF_COLUMN("last_signal_at", integer, last_signal_at),
-        FF_COLUMN("satisfied_at", integer, satisfied_at),
-        FF_COLUMN("closed_at", integer, closed_at),
-        FF_COLUMN("close_reason", text, close_reason),
-        FF_COLUMN("resume_trigger", integer, resume_trigger),
-        FF_COLUMN("resumed_by", text, resumed_by),
-        FF_COLUMN("closer_signal_id", bytes, closer_signal_id),
-        FF_COLUMN("escalated_at", integer, escalated_at),
-        FF_COLUMN("remaining_attempt_timeout_ms", integer, remaining_attempt_timeout_ms),
-        FF_COLUMN("waits_until", integer, waits_until),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("eid", integer, key.eid);
+        FF_COLUMN("episode", integer, key.episode);
+        FF_COLUMN("suspension_id", bytes, id);
+        FF_COLUMN("execution_id", bytes, execution_id);
+        FF_COLUMN("lane_id", text, lane);
+        FF_COLUMN("attempt_index", integer, attempt_index);
+        FF_COLUMN("waitpoints", text, waitpoints);
+        FF_COLUMN("reason_code", text, reason_code);
+        FF_COLUMN("requested_by", integer, requested_by);
+        FF_COLUMN("created_at", integer, created_at);
+        FF_COLUMN("timeout_at", integer, timeout_at);
+        FF_COLUMN("timeout_behavior", integer, timeout_behavior);
+        FF_COLUMN("condition", text, condition);
+        FF_COLUMN("resume_policy", text, resume_policy);
+        FF_COLUMN("satisfied_counts", text, satisfied_counts);
+        FF_COLUMN("continuation", text, continuation);
+        FF_COLUMN("idempotency_key", text, idempotency_key);
+        FF_COLUMN("dedup_expires_at", integer, dedup_expires_at);
+        FF_COLUMN("lease_id", bytes, lease_id);
+        FF_COLUMN("entered", integer, entered);
+        FF_COLUMN("last_signal_at", integer, last_signal_at);
+        FF_COLUMN("satisfied_at", integer, satisfied_at);
+        FF_COLUMN("closed_at", integer, closed_at);
+        FF_COLUMN("close_reason", text, close_reason);
+        FF_COLUMN("resume_trigger", integer, resume_trigger);
+        FF_COLUMN("resumed_by", text, resumed_by);
+        FF_COLUMN("closer_signal_id", bytes, closer_signal_id);
+        FF_COLUMN("escalated_at", integer, escalated_at);
+        FF_COLUMN("remaining_attempt_timeout_ms", integer, remaining_attempt_timeout_ms);
+        FF_COLUMN("waits_until", integer, waits_until);
+    }
 };
 
 template <>
@@ -457,27 +458,27 @@ struct Table<core::Waitpoint> {
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 4;
     static constexpr std::size_t named_columns = 3;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("eid", integer, eid),
-        FF_COLUMN("waitpoint_id", bytes, id),
-        FF_COLUMN("execution_id", bytes, execution_id),
-        FF_COLUMN("attempt_index", integer, attempt_index),
-        FF_COLUMN("episode", integer, episode),
-        FF_COLUMN("waitpoint_key", text, key),
-        FF_COLUMN("token", text, token),
-        FF_COLUMN("token_kid", text, token_kid),
-        FF_COLUMN("waitpoint_state", integer, state),
-        FF_COLUMN("required_signal_names", text, required_signal_names),
-        FF_COLUMN("created_at", integer, created_at),
-        FF_COLUMN("activated_at", integer, activated_at),
-        FF_COLUMN("satisfied_at", integer, satisfied_at),
-        FF_COLUMN("expires_at", integer, expires_at),
-        FF_COLUMN("closed_at", integer, closed_at),
-        FF_COLUMN("close_reason", text, close_reason),
-        FF_COLUMN("signal_count", integer, signal_count),
-        FF_COLUMN("matched_signal_count", integer, matched_signal_count),
-        FF_COLUMN("last_signal_at", integer, last_signal_at),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("eid", integer, eid);
+        FF_COLUMN("waitpoint_id", bytes, id);
+        FF_COLUMN("execution_id", bytes, execution_id);
+        FF_COLUMN("attempt_index", integer, attempt_index);
+        FF_COLUMN("episode", integer, episode);
+        FF_COLUMN("waitpoint_key", text, key);
+        FF_COLUMN("token", text, token);
+        FF_COLUMN("token_kid", text, token_kid);
+        FF_COLUMN("waitpoint_state", integer, state);
+        FF_COLUMN("required_signal_names", text, required_signal_names);
+        FF_COLUMN("created_at", integer, created_at);
+        FF_COLUMN("activated_at", integer, activated_at);
+        FF_COLUMN("satisfied_at", integer, satisfied_at);
+        FF_COLUMN("expires_at", integer, expires_at);
+        FF_COLUMN("closed_at", integer, closed_at);
+        FF_COLUMN("close_reason", text, close_reason);
+        FF_COLUMN("signal_count", integer, signal_count);
+        FF_COLUMN("matched_signal_count", integer, matched_signal_count);
+        FF_COLUMN("last_signal_at", integer, last_signal_at);
+    }
 };
 
 template <>
@@ -486,26 +487,26 @@ struct Table<core::Signal> {
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 4;
     static constexpr std::size_t named_columns = 4;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("eid", integer, key.eid),
-        FF_COLUMN("seq", integer, key.seq),
-        FF_COLUMN("signal_id", bytes, id),
-        FF_COLUMN("waitpoint_id", bytes, waitpoint_id),
-        FF_COLUMN("target_scope", integer, scope),
-        FF_COLUMN("signal_name", text, name),
-        FF_COLUMN("signal_category", text, category),
-        FF_COLUMN("source_type", text, source_type),
-        FF_COLUMN("source_identity", text, source_identity),
-        FF_COLUMN("correlation_id", text, correlation_id),
-        FF_COLUMN("idempotency_key", text, idempotency_key),
-        FF_COLUMN("dedup_expires_at", integer, dedup_expires_at),
-        FF_COLUMN("created_at", integer, created_at),
-        FF_COLUMN("accepted_at", integer, accepted_at),
-        FF_COLUMN("payload", bytes, payload),
-        FF_COLUMN("payload_encoding", text, payload_encoding),
-        FF_COLUMN("observed_effect", integer, effect),
-        FF_COLUMN("matched", integer, matched),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("eid", integer, key.eid);
+        FF_COLUMN("seq", integer, key.seq);
+        FF_COLUMN("signal_id", bytes, id);
+        FF_COLUMN("waitpoint_id", bytes, waitpoint_id);
+        FF_COLUMN("target_scope", integer, scope);
+        FF_COLUMN("signal_name", text, name);
+        FF_COLUMN("signal_category", text, category);
+        FF_COLUMN("source_type", text, source_type);
+        FF_COLUMN("source_identity", text, source_identity);
+        FF_COLUMN("correlation_id", text, correlation_id);
+        FF_COLUMN("idempotency_key", text, idempotency_key);
+        FF_COLUMN("dedup_expires_at", integer, dedup_expires_at);
+        FF_COLUMN("created_at", integer, created_at);
+        FF_COLUMN("accepted_at", integer, accepted_at);
+        FF_COLUMN("payload", bytes, payload);
+        FF_COLUMN("payload_encoding", text, payload_encoding);
+        FF_COLUMN("observed_effect", integer, effect);
+        FF_COLUMN("matched", integer, matched);
+    }
 };
 
 template <>
@@ -514,13 +515,13 @@ struct Table<core::Satisfier> {
     static constexpr std::size_t key_columns = 4;
     static constexpr int since = 4;
     static constexpr std::size_t named_columns = 4;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("eid", integer, key.suspension.eid),
-        FF_COLUMN("episode", integer, key.suspension.episode),
-        FF_COLUMN("node", integer, key.node),
-        FF_COLUMN("token", text, key.token),
-        FF_COLUMN("seq", integer, seq),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("eid", integer, key.suspension.eid);
+        FF_COLUMN("episode", integer, key.suspension.episode);
+        FF_COLUMN("node", integer, key.node);
+        FF_COLUMN("token", text, key.token);
+        FF_COLUMN("seq", integer, seq);
+    }
 };
 
 template <>
@@ -529,29 +530,34 @@ struct Table<core::HmacKey> {
     static constexpr std::size_t key_columns = 1;
     static constexpr int since = 4;
     static constexpr std::size_t named_columns = 2;
-    static constexpr auto columns = std::tuple{
-        FF_COLUMN("kid", text, kid),
-        FF_COLUMN("secret", bytes, secret),
-        FF_COLUMN("sealed", integer, sealed),
-        FF_COLUMN("installed_at", integer, installed_at),
-        FF_COLUMN("is_current", integer, is_current),
-        FF_COLUMN("expires_at", integer, expires_at),
-    };
+    FF_COLUMNS {
+        FF_COLUMN("kid", text, kid);
+        FF_COLUMN("secret", bytes, secret);
+        FF_COLUMN("sealed", integer, sealed);
+        FF_COLUMN("installed_at", integer, installed_at);
+        FF_COLUMN("is_current", integer, is_current);
+        FF_COLUMN("expires_at", integer, expires_at);
+    }
 };
 
 #undef FF_COLUMN
+#undef FF_COLUMNS
 
 template <class Row>
-inline constexpr std::size_t column_count =
-    std::tuple_size_v<std::remove_cvref_t<decltype(Table<Row>::columns)>>;
+inline constexpr std::size_t column_count = [] {
+    std::size_t count = 0;
+    Table<Row>::columns([&](const ColumnInfo&) { ++count; });
+    return count;
+}();
 
 /// Which columns of a row; bit i is column i.
 using ColumnMask = std::uint64_t;
 static_assert(column_count<core::Execution> <= 64, "a ColumnMask has 64 bits");
 
-template <class Row, class Fn>
-constexpr void for_each_column(Fn&& fn) {
-    std::apply([&](const auto&... column) { (fn(column), ...); }, Table<Row>::columns);
+/// Calls `fn(column, row.member...)` for each column.
+template <class Row, class Fn, class... Rows>
+void for_each_column(Fn&& fn, Rows&... rows) {
+    Table<Row>::columns(fn, rows...);
 }
 
 /// The columns in which two rows differ.
@@ -559,12 +565,13 @@ template <class Row>
 ColumnMask difference(const Row& a, const Row& b) {
     ColumnMask mask = 0;
     std::size_t i = 0;
-    for_each_column<Row>([&](const auto& column) {
-        if (!(column.access(a) == column.access(b))) {
+    const auto compare = [&](const ColumnInfo&, const auto& one, const auto& other) {
+        if (!(one == other)) {
             mask |= ColumnMask{1} << i;
         }
         ++i;
-    });
+    };
+    for_each_column<Row>(compare, a, b);
     return mask;
 }
 
@@ -583,115 +590,47 @@ constexpr ColumnMask all_columns() {
     return column_count<Row> == 64 ? ~ColumnMask{0} : (ColumnMask{1} << column_count<Row>)-1;
 }
 
+/// A table as the texts of statements need it.
+struct TableInfo {
+    const char* name;
+    std::span<const ColumnInfo> columns;
+    std::size_t key_columns;
+
+    [[nodiscard]] ColumnMask key_mask() const { return (ColumnMask{1} << key_columns) - 1; }
+    [[nodiscard]] ColumnMask all_columns() const {
+        return columns.size() == 64 ? ~ColumnMask{0} : (ColumnMask{1} << columns.size()) - 1;
+    }
+};
+
+template <class Row>
+inline constexpr auto column_infos = [] {
+    std::array<ColumnInfo, column_count<Row>> out{};
+    std::size_t i = 0;
+    Table<Row>::columns([&](const ColumnInfo& column) { out[i++] = column; });
+    return out;
+}();
+template <class Row>
+inline constexpr TableInfo table_info{Table<Row>::name, column_infos<Row>, Table<Row>::key_columns};
+
 /// `a, b, c` of all columns.
+std::string column_list(const TableInfo& table, const std::string& prefix = "");
+/// `a, b` of the key.
+std::string key_list(const TableInfo& table);
+/// `INSERT INTO t (masked columns) VALUES ($1, …)`, with `tail` for a conflict clause.
+std::string insert_text(const TableInfo& table, ColumnMask mask, const std::string& tail = "");
+/// What makes an insert of the whole row replace a row of the same key: ` ON CONFLICT …`.
+std::string conflict_clause(const TableInfo& table);
+/// The first page of a table in key order; `LIMIT` is $1.
+std::string first_page_text(const TableInfo& table);
+/// The page after a key: its columns are $1…, `LIMIT` comes last.
+std::string next_page_text(const TableInfo& table);
+/// `UPDATE t SET masked columns WHERE key`; the key's parameters come last.
+std::string update_text(const TableInfo& table, ColumnMask mask);
+std::string delete_text(const TableInfo& table);
+
 template <class Row>
 std::string column_list(const std::string& prefix = "") {
-    std::string out;
-    for_each_column<Row>(
-        [&](const auto& column) { out += (out.empty() ? "" : ", ") + prefix + column.name; });
-    return out;
-}
-
-/// `INSERT INTO t (masked columns) VALUES ($1, …)`, with `tail` for a conflict clause.
-template <class Row>
-std::string insert_text(ColumnMask mask, const std::string& tail = "") {
-    std::string names;
-    std::string values;
-    std::size_t i = 0;
-    int n = 0;
-    for_each_column<Row>([&](const auto& column) {
-        if ((mask >> i++ & 1U) != 0) {
-            names += (names.empty() ? "" : ", ") + std::string(column.name);
-            values += (values.empty() ? "$" : ", $") + std::to_string(++n);
-        }
-    });
-    return std::string("INSERT INTO ") + Table<Row>::name + " (" + names + ") VALUES (" + values +
-           ")" + tail;
-}
-
-/// An insert of the whole row that replaces a row of the same key.
-template <class Row>
-std::string upsert_text() {
-    std::string keys;
-    std::string sets;
-    std::size_t i = 0;
-    for_each_column<Row>([&](const auto& column) {
-        const std::string name = column.name;
-        if (i++ < Table<Row>::key_columns) {
-            keys += (keys.empty() ? "" : ", ") + name;
-        } else {
-            sets += (sets.empty() ? "" : ", ") + name + " = excluded." + name;
-        }
-    });
-    return insert_text<Row>(all_columns<Row>(),
-                            " ON CONFLICT (" + keys + ") DO UPDATE SET " + sets);
-}
-
-/// `key = $n AND …`, starting at parameter `first`.
-template <class Row>
-std::string key_condition(int first) {
-    std::string out;
-    std::size_t i = 0;
-    for_each_column<Row>([&](const auto& column) {
-        if (i++ < Table<Row>::key_columns) {
-            out += (out.empty() ? "" : " AND ") + std::string(column.name) + " = $" +
-                   std::to_string(first++);
-        }
-    });
-    return out;
-}
-
-/// `a, b` of the key.
-template <class Row>
-std::string key_list() {
-    std::string out;
-    std::size_t i = 0;
-    for_each_column<Row>([&](const auto& column) {
-        if (i++ < Table<Row>::key_columns) {
-            out += (out.empty() ? "" : ", ") + std::string(column.name);
-        }
-    });
-    return out;
-}
-
-/// The first page of a table in key order; `LIMIT` is $1.
-template <class Row>
-std::string first_page_text() {
-    return "SELECT " + column_list<Row>() + " FROM " + Table<Row>::name + " ORDER BY " +
-           key_list<Row>() + " LIMIT $1";
-}
-
-/// The page after a key: its columns are $1…, `LIMIT` comes last.
-template <class Row>
-std::string next_page_text() {
-    std::string values;
-    for (std::size_t i = 1; i <= Table<Row>::key_columns; ++i) {
-        values += (values.empty() ? "$" : ", $") + std::to_string(i);
-    }
-    return "SELECT " + column_list<Row>() + " FROM " + Table<Row>::name + " WHERE (" +
-           key_list<Row>() + ") > (" + values + ") ORDER BY " + key_list<Row>() + " LIMIT $" +
-           std::to_string(Table<Row>::key_columns + 1);
-}
-
-/// `UPDATE t SET masked columns WHERE key`; the key's parameters come last.
-template <class Row>
-std::string update_text(ColumnMask mask) {
-    std::string sets;
-    std::size_t i = 0;
-    int n = 0;
-    for_each_column<Row>([&](const auto& column) {
-        if ((mask >> i++ & 1U) != 0) {
-            sets += (sets.empty() ? "" : ", ") + std::string(column.name) + " = $" +
-                    std::to_string(++n);
-        }
-    });
-    return std::string("UPDATE ") + Table<Row>::name + " SET " + sets + " WHERE " +
-           key_condition<Row>(n + 1);
-}
-
-template <class Row>
-std::string delete_text() {
-    return std::string("DELETE FROM ") + Table<Row>::name + " WHERE " + key_condition<Row>(1);
+    return column_list(table_info<Row>, prefix);
 }
 
 }  // namespace ff::store

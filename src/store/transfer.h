@@ -45,16 +45,14 @@ namespace ff::store {
 
 /// Rows of one table. The alternatives are all tables there are, in the order of an export: a row
 /// comes after those it refers to.
-using RowBatch =
-    std::variant<std::vector<core::Route>, std::vector<core::Lane>, std::vector<core::Flow>,
-                 std::vector<core::Execution>, std::vector<core::ExecutionInput>,
-                 std::vector<core::Attempt>, std::vector<core::GrantRow>, std::vector<core::Edge>,
-                 std::vector<core::EdgeGroup>, std::vector<core::FlowWork>,
-                 std::vector<core::Suspension>, std::vector<core::Waitpoint>,
-                 std::vector<core::Signal>, std::vector<core::Satisfier>,
-                 std::vector<core::HmacKey>, std::vector<core::IdempotencyEntry>,
-                 std::vector<core::WorkerRow>, std::vector<core::ExecutionEvent>,
-                 std::vector<core::LogEvent>>;
+using RowBatch = std::variant<
+    std::vector<core::Route>, std::vector<core::Lane>, std::vector<core::Flow>,
+    std::vector<core::Execution>, std::vector<core::ExecutionInput>, std::vector<core::Attempt>,
+    std::vector<core::GrantRow>, std::vector<core::Edge>, std::vector<core::EdgeGroup>,
+    std::vector<core::FlowWork>, std::vector<core::Suspension>, std::vector<core::Waitpoint>,
+    std::vector<core::Signal>, std::vector<core::Satisfier>, std::vector<core::HmacKey>,
+    std::vector<core::IdempotencyEntry>, std::vector<core::WorkerRow>,
+    std::vector<core::ExecutionEvent>, std::vector<core::LogEvent>>;
 inline constexpr std::size_t transfer_tables = std::variant_size_v<RowBatch>;
 
 /// A batch without rows of a table, by its place in the order.

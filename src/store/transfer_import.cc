@@ -69,41 +69,43 @@ template <class Row>
 std::strong_ordering compare_keys(const Row& a, const Row& b) {
     std::strong_ordering order = std::strong_ordering::equal;
     std::size_t i = 0;
-    for_each_column<Row>([&](const auto& column) {
-        if (i++ < Table<Row>::key_columns && order == 0) {
-            if constexpr (std::three_way_comparable<std::remove_cvref_t<decltype(column.access(a))>,
-                                                    std::strong_ordering>) {
-                order = column.access(a) <=> column.access(b);
+    const auto compare = [&]<class T>(const ColumnInfo&, const T& one, const T& other) {
+        if constexpr (std::three_way_comparable<T, std::strong_ordering>) {
+            if (i < Table<Row>::key_columns && order == 0) {
+                order = one <=> other;
             }
         }
-    });
+        ++i;
+    };
+    for_each_column<Row>(compare, a, b);
     return order;
+}
+
+template <class Value>
+void add_value(std::string& out, const char* name, const Value& value) {
+    out += (out.empty() ? "" : ", ") + std::string(name) + " ";
+    if constexpr (std::integral<Value>) {
+        out += std::to_string(value);
+    } else if constexpr (std::convertible_to<Value, std::string>) {
+        out += "\"" + value + "\"";
+    } else if constexpr (requires { value.to_string(); }) {
+        out += value.to_string();
+    } else if constexpr (std::is_enum_v<Value>) {
+        out += to_string(value);
+    }  // no key has a column of another type
 }
 
 /// `eid 7, attempt_index 0`.
 template <class Row>
 std::string key_text(const Row& row) {
-    const auto value_text = [](const auto& value) {
-        if constexpr (std::integral<std::remove_cvref_t<decltype(value)>>) {
-            return std::to_string(value);
-        } else if constexpr (std::convertible_to<decltype(value), std::string>) {
-            return "\"" + value + "\"";
-        } else if constexpr (requires { value.to_string(); }) {
-            return value.to_string();
-        } else if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>) {
-            return std::string(to_string(value));
-        } else {
-            return std::string();  // no key has such a column
-        }
-    };
     std::string out;
     std::size_t i = 0;
-    for_each_column<Row>([&](const auto& column) {
+    const auto add = [&](const ColumnInfo& column, const auto& value) {
         if (i++ < Table<Row>::key_columns) {
-            out += (out.empty() ? "" : ", ") + std::string(column.name) + " " +
-                   value_text(column.access(row));
+            add_value(out, column.name, value);
         }
-    });
+    };
+    for_each_column<Row>(add, row);
     return out;
 }
 
@@ -279,11 +281,12 @@ class Importer {
     static Row key_of(const Row& row) {
         Row key;
         std::size_t i = 0;
-        for_each_column<Row>([&](const auto& column) {
+        const auto copy = [&](const ColumnInfo&, auto& to, const auto& from) {
             if (i++ < Table<Row>::key_columns) {
-                column.access(key) = column.access(row);
+                to = from;
             }
-        });
+        };
+        for_each_column<Row>(copy, key, row);
         return key;
     }
 

@@ -17,7 +17,8 @@ template <class Statements>
 expected<void> next_page_on(Statements& statements, RowBatch& batch, std::size_t limit) {
     return std::visit(
         [&]<class Row>(std::vector<Row>& rows) -> expected<void> {
-            auto& s = statements.get(rows.empty() ? first_page_text<Row>() : next_page_text<Row>());
+            auto& s = statements.get(rows.empty() ? first_page_text(table_info<Row>)
+                                                  : next_page_text(table_info<Row>));
             if (!rows.empty()) {
                 put_columns(s, rows.back(), key_mask<Row>());
             }

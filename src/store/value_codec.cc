@@ -102,11 +102,12 @@ bool take_extra(const js::Value& from, T& value) {
 std::string encode_extra(const core::ExecutionExtra& extra) {
     const core::ExecutionExtra unset;
     js::Object object;
-    for_each_column<core::ExecutionExtra>([&](const auto& column) {
-        if (column.access(extra) != column.access(unset)) {
-            object.emplace_back(column.name, extra_value(column.access(extra)));
+    const auto put = [&](const ColumnInfo& column, const auto& value, const auto& nothing) {
+        if (value != nothing) {
+            object.emplace_back(column.name, extra_value(value));
         }
-    });
+    };
+    for_each_column<core::ExecutionExtra>(put, extra, unset);
     return object.empty() ? std::string() : js::dump(js::Value(std::move(object)));
 }
 
@@ -117,11 +118,12 @@ std::optional<core::ExecutionExtra> decode_extra(std::string_view text) {
     }
     core::ExecutionExtra extra;
     bool good = true;
-    for_each_column<core::ExecutionExtra>([&](const auto& column) {
+    const auto take = [&](const ColumnInfo& column, auto& into) {
         if (const js::Value* member = value->find(column.name)) {
-            good = good && take_extra(*member, column.access(extra));
+            good = good && take_extra(*member, into);
         }
-    });
+    };
+    for_each_column<core::ExecutionExtra>(take, extra);
     return good ? std::optional(std::move(extra)) : std::nullopt;
 }
 

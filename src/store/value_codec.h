@@ -144,18 +144,21 @@ void take_value(Source& source, const char* name, T& value) {
 template <class Row, class Sink>
 void put_columns(Sink& sink, const Row& row, ColumnMask mask) {
     std::size_t i = 0;
-    for_each_column<Row>([&](const auto& column) {
+    const auto put = [&](const ColumnInfo& column, const auto& value) {
         if ((mask >> i++ & 1U) != 0) {
-            put_value(sink, column.kind, column.access(row));
+            put_value(sink, column.kind, value);
         }
-    });
+    };
+    for_each_column<Row>(put, row);
 }
 
 /// Takes all columns of a row, in column order.
 template <class Row, class Source>
 void take_columns(Source& source, Row& row) {
-    for_each_column<Row>(
-        [&](const auto& column) { take_value(source, column.name, column.access(row)); });
+    const auto take = [&](const ColumnInfo& column, auto& value) {
+        take_value(source, column.name, value);
+    };
+    for_each_column<Row>(take, row);
 }
 
 }  // namespace ff::store

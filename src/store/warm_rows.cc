@@ -20,7 +20,8 @@ bool is_expected_soon(const core::Execution& e) {
     return e.state.ownership == OwnershipState::leased || waits || may_be_claimed(e);
 }
 
-/// Made by the transaction, and by no other before it: all its edges are among those of the batch.
+/// Made by the transaction, and by no other before it. Edges join members (F2), so all it has are
+/// among those of the batch.
 bool is_new(const ExecutionCell& cell) {
     return cell.execution.dirty && !cell.execution.stored && cell.execution.current &&
            !cell.deleted;
@@ -90,6 +91,11 @@ void WarmRows::committed(const core::Snapshot& snapshot) {
             flows_.keep(id, *cell.flow.current);
         } else if (cell.flow.dirty) {
             flows_.drop(id);
+        }
+        if (cell.deleted) {
+            // Its edges and groups went with it, whoever they belonged to. Rare: all go.
+            groups_.clear();
+            outbound_.clear();
         }
     }
 }

@@ -41,6 +41,10 @@ class Recent {
         young_.erase(key);
         old_.erase(key);
     }
+    void clear() {
+        young_.clear();
+        old_.clear();
+    }
 
   private:
     using Rows = std::unordered_map<Key, Row>;

@@ -315,7 +315,7 @@ std::optional<typename Op::Result> result_of_status(const Op&, const Received& r
 }  // namespace
 
 Response read_answer(const Request& request, const Received& received) {
-    return std::visit(
+    return ff::visit(
         [&]<class Op>(const Op& op) -> Response {
             using Out = typename Op::Result;
             if (auto empty = result_of_status(op, received)) {

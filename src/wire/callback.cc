@@ -35,8 +35,7 @@ std::optional<CallbackTarget> parse_callback(std::string_view text) {
     if (!id) {
         return std::nullopt;
     }
-    const std::string_view kid =
-        text.substr(id_size + 1, text.size() - id_size - digest_size - 2);
+    const std::string_view kid = text.substr(id_size + 1, text.size() - id_size - digest_size - 2);
     const std::string_view digest = text.substr(text.size() - digest_size);
     return CallbackTarget{WaitpointId{*id}, std::string(kid) + ":" + std::string(digest)};
 }

@@ -120,7 +120,7 @@ Call RequestOut::take() {
 }
 
 Call write_request(const Request& request) {
-    return std::visit(
+    return ff::visit(
         []<class Op>(const Op& op) {
             RequestOut out(binding<Op>);
             describe_request(out, const_cast<Op&>(op));  // NOLINT: a writer changes nothing

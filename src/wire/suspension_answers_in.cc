@@ -36,8 +36,8 @@ expected<SuspendResult> result_of(const Suspend&, const json& body) {
     const json* suspended = body.find("Suspended");
     SuspendResult out;
     out.suspended = suspended != nullptr;
-    FF_TRY(out.details, tagged_of<SuspensionDetails>(
-                            body, out.suspended ? "Suspended" : "AlreadySatisfied"));
+    FF_TRY(out.details,
+           tagged_of<SuspensionDetails>(body, out.suspended ? "Suspended" : "AlreadySatisfied"));
     if (out.suspended && suspended->find("handle") != nullptr) {
         FF_TRY(const auto text, field_of<std::string>(suspended, "handle"));
         FF_TRY(out.handle, Handle::parse_text(text));

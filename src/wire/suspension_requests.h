@@ -15,9 +15,8 @@ namespace ff::wire {
 
 FF_BIND(CreateWaitpoint, post, "/v1/executions/{id}/attempts/{idx}/waitpoints", control,
         "Make a waitpoint ahead of the suspension")
-FF_BIND(CloseWaitpoint, post,
-        "/v1/executions/{id}/attempts/{idx}/waitpoints/{waitpoint_id}/close", control,
-        "Close a waitpoint that was made ahead and is not needed")
+FF_BIND(CloseWaitpoint, post, "/v1/executions/{id}/attempts/{idx}/waitpoints/{waitpoint_id}/close",
+        control, "Close a waitpoint that was made ahead and is not needed")
 FF_BIND(Suspend, post, "/v1/executions/{id}/attempts/{idx}/suspend", large,
         "Give the lease back until signals come")
 FF_BIND(ObserveSignals, get, "/v1/executions/{id}/attempts/{idx}/resume-signals", control,

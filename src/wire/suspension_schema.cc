@@ -31,29 +31,28 @@ json matcher() {
 
 /// Composites hold conditions; how deep is told in words, as the document has no name for one.
 json condition_schema() {
-    json single = object_with({"matcher"}, json{{"waitpoint_key", RequestSchema::text({})},
-                                                {"matcher", matcher()}});
+    json single = object_with(
+        {"matcher"}, json{{"waitpoint_key", RequestSchema::text({})}, {"matcher", matcher()}});
     json members{{"type", "array"}, {"items", json{{"description", "A condition"}}}};
     json all = object_with({"kind", "members"}, json{{"kind", json{{"const", "AllOf"}}},
                                                      {"members", std::move(members)}});
-    json count = object_with(
-        {"kind", "n", "count_kind", "waitpoints"},
-        json{{"kind", json{{"const", "Count"}}},
-             {"n", RequestSchema::integer(1, 4'294'967'295)},
-             {"count_kind", RequestSchema::camel_words(enum_text(CountKind{}))},
-             {"matcher", matcher()},
-             {"waitpoints", texts()}});
-    json set = object_with(
-        {"required_signal_names"},
-        json{{"waitpoint_key", RequestSchema::text({})},
-             {"required_signal_names", texts()},
-             {"signal_match_mode", RequestSchema::words(enum_text(SignalMatchMode{}))},
-             {"minimum_signal_count", RequestSchema::integer(1, 4'294'967'295)}});
-    json schema =
-        one_of({tagged("Single", std::move(single)), json{{"const", "OperatorOnly"}},
-                json{{"const", "TimeoutOnly"}},
-                tagged("Composite", one_of({std::move(all), std::move(count)})),
-                tagged("SignalSet", std::move(set))});
+    json count =
+        object_with({"kind", "n", "count_kind", "waitpoints"},
+                    json{{"kind", json{{"const", "Count"}}},
+                         {"n", RequestSchema::integer(1, 4'294'967'295)},
+                         {"count_kind", RequestSchema::camel_words(enum_text(CountKind{}))},
+                         {"matcher", matcher()},
+                         {"waitpoints", texts()}});
+    json set =
+        object_with({"required_signal_names"},
+                    json{{"waitpoint_key", RequestSchema::text({})},
+                         {"required_signal_names", texts()},
+                         {"signal_match_mode", RequestSchema::words(enum_text(SignalMatchMode{}))},
+                         {"minimum_signal_count", RequestSchema::integer(1, 4'294'967'295)}});
+    json schema = one_of({tagged("Single", std::move(single)), json{{"const", "OperatorOnly"}},
+                          json{{"const", "TimeoutOnly"}},
+                          tagged("Composite", one_of({std::move(all), std::move(count)})),
+                          tagged("SignalSet", std::move(set))});
     schema.set("description", "When the signals suffice; at most 4 composites deep");
     return schema;
 }
@@ -77,8 +76,8 @@ void RequestSchema::payload(const std::optional<std::string>& value) {
 
 void RequestSchema::waitpoints(std::string_view name,
                                const std::vector<WaitpointBinding>& /*bindings*/) {
-    json fresh = tagged("Fresh", object_with({}, json{{"waitpoint_id", uuid()},
-                                                      {"waitpoint_key", text({})}}));
+    json fresh = tagged(
+        "Fresh", object_with({}, json{{"waitpoint_id", uuid()}, {"waitpoint_key", text({})}}));
     json pending =
         tagged("UsePending", object_with({"waitpoint_id"}, json{{"waitpoint_id", uuid()}}));
     json list{{"type", "array"},

@@ -414,8 +414,8 @@ expected<WaitpointTicket> HeldTask::create_waitpoint(const std::string& key, Dur
 expected<SuspendOutcome> HeldTask::suspend(ResumeCondition condition, SuspendOptions options) {
     Suspend op;
     op.lease = handle_;
-    op.waitpoints = options.waitpoints.empty() ? new_waitpoints(condition)
-                                               : std::move(options.waitpoints);
+    op.waitpoints =
+        options.waitpoints.empty() ? new_waitpoints(condition) : std::move(options.waitpoints);
     op.resume_condition = std::move(condition);
     if (options.resume_delay) {
         op.resume_policy.resume_delay_ms = options.resume_delay->count();

@@ -183,7 +183,7 @@ void Keeper::digest(const Answer& answer) {
     for (const auto& task : answer.round.renewals) {
         const Response& response = *next++;
         if (response) {
-            task->renewal_answered(answer.sent_at, std::get<RenewResult>(*response));
+            task->renewal_answered(answer.sent_at, ff::get<RenewResult>(*response));
         } else {
             task->renewal_answered(answer.sent_at, std::unexpected(response.error()));
         }
@@ -198,7 +198,7 @@ void Keeper::digest_heartbeat(const Response& response) {
         setup_->log(Severity::warn, "heartbeat: " + response.error().message());
         return;
     }
-    if (std::get<HeartbeatResult>(*response).registered) {
+    if (ff::get<HeartbeatResult>(*response).registered) {
         return;
     }
     setup_->log(Severity::warn, "the registry does not know this worker; registering again");

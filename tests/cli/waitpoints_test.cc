@@ -46,9 +46,8 @@ TEST_P(Waitpoints, TheInboxSaysWhatWaitsForWhom) {
     const std::string id = waiting("a", any_signal("approved").on("review"));
     const Ran ran = rig_.ff({"waitpoints"});
     EXPECT_EQ(ran.code, 0) << ran.err;
-    for (const std::string& part :
-         {id, std::string("deploy"), std::string("waiting_for_approval"), std::string("review"),
-          std::string("approved")}) {
+    for (const std::string& part : {id, std::string("deploy"), std::string("waiting_for_approval"),
+                                    std::string("review"), std::string("approved")}) {
         EXPECT_TRUE(contains(ran.out, part)) << part << "\n" << ran.out;
     }
     EXPECT_FALSE(contains(ran.out, token_)) << "tokens are not shown";

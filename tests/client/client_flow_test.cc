@@ -115,7 +115,7 @@ TEST_F(ClientFlowTest, WhoeverChangesTheGraphMeanwhileIsWaitedOut) {
     const ExecutionId b = client.submit_to(flow, Submit("k")).id();
     int stale = 4;
     engine->refuse([&](const Request& request) -> std::optional<Error> {
-        if (std::holds_alternative<StageDependencyEdge>(request) && stale-- > 0) {
+        if (ff::holds_alternative<StageDependencyEdge>(request) && stale-- > 0) {
             return Error{ErrorCode::stale_graph_revision, {}, {}};
         }
         return std::nullopt;
@@ -153,7 +153,7 @@ TEST_F(ClientFlowTest, ACancelThatHasMuchToDoIsWaitedFor) {
     int left = 3;
     engine->refuse([&](const Request& request) -> std::optional<Error> {
         // It cannot be asked at first, which passes.
-        if (std::holds_alternative<ReadFlowSummary>(request) && left-- > 0) {
+        if (ff::holds_alternative<ReadFlowSummary>(request) && left-- > 0) {
             return Error{ErrorCode::store_busy, {}, {}};
         }
         return std::nullopt;

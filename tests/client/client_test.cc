@@ -141,7 +141,7 @@ TEST_F(ClientTest, ADuplicateOfOurOwnTryIsACreation) {
       public:
         explicit Repeating(std::shared_ptr<Engine> inner) : inner_(std::move(inner)) {}
         void call(Request request, DoneFn done) override {
-            if (std::holds_alternative<CreateExecution>(request)) {
+            if (ff::holds_alternative<CreateExecution>(request)) {
                 (void)inner_->run_any(request);
             }
             inner_->call(std::move(request), std::move(done));
@@ -256,7 +256,7 @@ TEST_F(ClientTest, WaitOutlastsFaultsThatPass) {
     complete(claim(), "1");
     std::atomic<int> faults{0};
     engine->refuse([&](const Request& request) -> std::optional<Error> {
-        if (std::holds_alternative<ReadExecutionState>(request) && faults++ < 3) {
+        if (ff::holds_alternative<ReadExecutionState>(request) && faults++ < 3) {
             return Error{ErrorCode::store_io, "disk", {}};
         }
         return std::nullopt;

@@ -124,9 +124,9 @@ TEST_F(LayerTest, OfManyOperationsEachIsJudgedByItself) {
         }});
     const auto answers = engine->run_many({ListLanes{}, ListWorkers{}, ReadCapabilities{}});
     ASSERT_EQ(answers.size(), 3U);
-    EXPECT_TRUE(answers[0] && std::holds_alternative<LanePage>(*answers[0]));
+    EXPECT_TRUE(answers[0] && ff::holds_alternative<LanePage>(*answers[0]));
     EXPECT_EQ(code(answers[1]), "unauthorized");
-    EXPECT_TRUE(answers[2] && std::holds_alternative<Capabilities>(*answers[2]));
+    EXPECT_TRUE(answers[2] && ff::holds_alternative<Capabilities>(*answers[2]));
     EXPECT_EQ(faulty->calls().back(), (Names{"list_lanes", "capabilities"})) << "still one call";
     EXPECT_EQ(engine->run_many({ListWorkers{}}).size(), 1U);
     EXPECT_TRUE(engine->run_many({}).empty());
@@ -237,7 +237,7 @@ TEST_F(LayerTest, ADefaultBucketIsSharedByTheRest) {
     layer::RateLimit limit;
     limit.clock = base->clock();
     limit.key = [](const Request& request) -> std::string {
-        const auto* create = std::get_if<CreateExecution>(&request);
+        const auto* create = ff::get_if<CreateExecution>(&request);
         return create != nullptr ? create->lane_id : "other";
     };
     limit.buckets = {{"vip", 100}};

@@ -157,10 +157,10 @@ TEST(ConditionBuilders, say_how_many_and_where) {
               RC::count(2, CountKind::distinct_sources, {"k"}));
     EXPECT_EQ(RC::signal_set("k", {"a", "b"}).times(2),
               RC::signal_set("k", {"a", "b"}, SignalMatchMode::count, 2));
-    EXPECT_EQ(RC::all_of({any_signal("a"), RC::signal_set("", {"b"}), any_signal().times(2)})
-                  .on("k"),
-              RC::all_of({RC::single("k", "a"), RC::signal_set("k", {"b"}),
-                          RC::count(2, CountKind::distinct_signals, {"k"})}));
+    EXPECT_EQ(
+        RC::all_of({any_signal("a"), RC::signal_set("", {"b"}), any_signal().times(2)}).on("k"),
+        RC::all_of({RC::single("k", "a"), RC::signal_set("k", {"b"}),
+                    RC::count(2, CountKind::distinct_signals, {"k"})}));
     EXPECT_EQ(RC::operator_only().times(2).on("k").from_distinct_sources(3), RC::operator_only());
 }
 

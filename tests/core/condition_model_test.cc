@@ -138,12 +138,12 @@ Verdict judge(const RC& c, const Signals& signals) {
     const bool accepted = !facts_of(c, {signals.back()}).empty();
     verdict.satisfied = holds(c, "", after) && !holds(c, "", before);
     verdict.matched = !verdict.gained_at.empty() || (composite && accepted);
-    verdict.effect = verdict.satisfied                    ? "resume_condition_satisfied"
-                     : !verdict.gained_at.empty()         ? "appended_to_waitpoint"
-                     : !composite                         ? "no_op"
-                     : accepted                           ? "appended_to_waitpoint_duplicate"
-                     : listens(c, signals.back())         ? "signal_ignored_matcher_failed"
-                                                          : "signal_ignored_not_in_condition";
+    verdict.effect = verdict.satisfied            ? "resume_condition_satisfied"
+                     : !verdict.gained_at.empty() ? "appended_to_waitpoint"
+                     : !composite                 ? "no_op"
+                     : accepted                   ? "appended_to_waitpoint_duplicate"
+                     : listens(c, signals.back()) ? "signal_ignored_matcher_failed"
+                                                  : "signal_ignored_not_in_condition";
     return verdict;
 }
 
@@ -157,9 +157,9 @@ void add_paths(const RC& c, const std::string& path, std::vector<std::string>& p
 }
 
 /// The evaluator as an engine runs it: rows are looked up beforehand, counts rest as text.
-class Subject {
+class Watched {
   public:
-    explicit Subject(const RC& condition) : condition_(condition) {
+    explicit Watched(const RC& condition) : condition_(condition) {
         add_paths(condition, "", paths_);
     }
 
@@ -234,8 +234,8 @@ class Chance {
                 for (std::uint32_t i = below(4); i > 0; --i) {
                     names.push_back(name());
                 }
-                const auto matchers = std::max<std::uint32_t>(
-                    1, static_cast<std::uint32_t>(names.size()));
+                const auto matchers =
+                    std::max<std::uint32_t>(1, static_cast<std::uint32_t>(names.size()));
                 const auto mode = static_cast<SignalMatchMode>(below(3));
                 const std::uint32_t minimum = 1 + below(matchers);
                 return RC::signal_set(of({"k", "l"}), names, mode, minimum);
@@ -251,8 +251,7 @@ class Chance {
         const auto kind = static_cast<CountKind>(below(3));
         const auto distinct =
             static_cast<std::uint32_t>(std::set<std::string>(keys.begin(), keys.end()).size());
-        const std::uint32_t n =
-            1 + below(kind == CountKind::distinct_waitpoints ? distinct : 3);
+        const std::uint32_t n = 1 + below(kind == CountKind::distinct_waitpoints ? distinct : 3);
         return RC::count(n, kind, keys, matcher());
     }
     RC composite(std::uint32_t depth) {
@@ -288,14 +287,14 @@ TEST(ConditionModel, one_signal_at_a_time_is_all_signals_from_the_beginning) {
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
         Chance chance(seed);
         const RC condition = chance.condition();
-        Subject subject(condition);
+        Watched subject(condition);
         Signals signals;
         for (std::uint32_t i = 1; i <= signals_each; ++i) {
             signals.push_back(chance.signal(i));
             const Verdict expected = judge(condition, signals);
             const Verdict actual = subject.signal(signals.back());
-            ASSERT_EQ(actual.effect, expected.effect) << "seed " << seed << ": "
-                                                      << told(condition, signals);
+            ASSERT_EQ(actual.effect, expected.effect)
+                << "seed " << seed << ": " << told(condition, signals);
             ASSERT_EQ(actual, expected) << "seed " << seed << ": " << told(condition, signals);
             effects[actual.effect] += 1;
         }
@@ -317,7 +316,7 @@ TEST(ConditionModel, the_order_of_signals_does_not_decide_whether_they_suffice) 
         for (std::uint32_t i = 1; i <= 8; ++i) {
             signals.push_back(chance.signal(i));
         }
-        Subject forwards(condition);
+        Watched forwards(condition);
         for (const SignalFacts& signal : signals) {
             forwards.signal(signal);
         }
@@ -326,12 +325,12 @@ TEST(ConditionModel, the_order_of_signals_does_not_decide_whether_they_suffice) 
             for (std::uint32_t i = 8; i > 1; --i) {
                 std::swap(other[i - 1], other[chance.below(i)]);
             }
-            Subject subject(condition);
+            Watched subject(condition);
             for (const SignalFacts& signal : other) {
                 subject.signal(signal);
             }
-            ASSERT_EQ(subject.met(), forwards.met()) << "seed " << seed << ": "
-                                                     << told(condition, other);
+            ASSERT_EQ(subject.met(), forwards.met())
+                << "seed " << seed << ": " << told(condition, other);
         }
     }
 }

@@ -172,8 +172,7 @@ TEST(CheckCondition, no_signal_name_is_empty) {
 }
 
 TEST(CheckCondition, an_all_of_has_members) {
-    EXPECT_EQ(verdict(RC::all_of({}), {"k"}),
-              "invalid_input: allof_empty_members at path <root>");
+    EXPECT_EQ(verdict(RC::all_of({}), {"k"}), "invalid_input: allof_empty_members at path <root>");
     EXPECT_EQ(verdict(RC::all_of({RC::single("k"), RC::all_of({RC::all_of({})})}), {"k"}),
               "invalid_input: allof_empty_members at path members[1].members[0]");
 }
@@ -224,8 +223,8 @@ TEST(CheckCondition, at_most_256_nodes) {
 
 TEST(CheckCondition, a_signal_set_can_be_filled) {
     const auto set = [](std::vector<std::string> names, std::uint32_t minimum) {
-        return verdict(
-            RC::signal_set("k", std::move(names), SignalMatchMode::count, minimum), {"k"});
+        return verdict(RC::signal_set("k", std::move(names), SignalMatchMode::count, minimum),
+                       {"k"});
     };
     EXPECT_EQ(set({"a", "b"}, 2), "ok");
     EXPECT_EQ(set({"a", "b"}, 3), "invalid_input: minimum_exceeds_matchers");
@@ -308,8 +307,8 @@ class Wait {
 
     Evaluation signal(std::string key, std::string name, std::string identity = "",
                       std::string type = "user") {
-        SignalFacts facts{std::move(key), std::move(name), {}, std::move(type),
-                          std::move(identity)};
+        SignalFacts facts{
+            std::move(key), std::move(name), {}, std::move(type), std::move(identity)};
         facts.id.uuid.bytes[15] = ++signals_;
         Evaluation result =
             evaluate(condition_, counts_, facts, [this](std::uint32_t node, const auto& token) {
@@ -410,8 +409,8 @@ TEST(Evaluate, a_count_of_sources_tells_pairs_apart) {
 }
 
 TEST(Evaluate, two_counts_do_not_count_for_each_other) {
-    Wait wait(RC::all_of({RC::count(2, distinct_sources, {"k"}, "x"),
-                          RC::count(2, distinct_sources, {"k"}, "y")}));
+    Wait wait(RC::all_of(
+        {RC::count(2, distinct_sources, {"k"}, "x"), RC::count(2, distinct_sources, {"k"}, "y")}));
     EXPECT_EQ(wait.effect("k", "x", "ann"), appended);
     EXPECT_EQ(wait.effect("k", "y", "bob"), appended);
     EXPECT_EQ(wait.effect("k", "x", "bob"), appended);
@@ -456,9 +455,9 @@ TEST(Evaluate, what_is_met_is_not_met_again) {
 }
 
 TEST(Candidates, name_the_rows_to_look_up) {
-    const RC tree = RC::all_of({RC::single("k"), RC::count(1, distinct_waitpoints, {"k"}),
-                                RC::all_of({RC::signal_set("k", {"a", "b", "a"})}),
-                                RC::single("l")});
+    const RC tree =
+        RC::all_of({RC::single("k"), RC::count(1, distinct_waitpoints, {"k"}),
+                    RC::all_of({RC::signal_set("k", {"a", "b", "a"})}), RC::single("l")});
     const auto found = candidates(tree, {"k", "a", {}, "user", "ann"});
     ASSERT_EQ(found.size(), 3U);
     EXPECT_EQ(found[0].node, 1U);

@@ -336,16 +336,16 @@ TEST(Cancel, checks_revocation_then_the_presence_of_a_fence_then_the_fence) {
     Scenario s = running();
     LeaseRef stale = s.handle("a");
     *stale.lease_epoch += 1;
-    const auto cancel = [&s](const LeaseRef& lease) {
+    const auto cancel_with = [&s](const LeaseRef& lease) {
         return s.run(CancelExecution{lease, "x", "lease_holder"}).error().code;
     };
-    EXPECT_EQ(cancel(stale), ErrorCode::stale_lease);
+    EXPECT_EQ(cancel_with(stale), ErrorCode::stale_lease);
     LeaseRef partial = s.handle("a");
     partial.attempt_id.reset();
-    EXPECT_EQ(cancel(partial), ErrorCode::partial_fence_triple);
+    EXPECT_EQ(cancel_with(partial), ErrorCode::partial_fence_triple);
     s.play("revoke_lease a | revoked e1");
-    EXPECT_EQ(cancel(LeaseRef(s.id("a"))), ErrorCode::lease_revoked);
-    EXPECT_EQ(cancel(stale), ErrorCode::lease_revoked);
+    EXPECT_EQ(cancel_with(LeaseRef(s.id("a"))), ErrorCode::lease_revoked);
+    EXPECT_EQ(cancel_with(stale), ErrorCode::lease_revoked);
 }
 
 TEST(Cancel, outside_of_active_needs_no_fence_from_anybody) {

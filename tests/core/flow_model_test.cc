@@ -13,8 +13,14 @@
 namespace ff::testing {
 namespace {
 
-enum class Node : char { blocked = 'b', ready = 'r', done = 'd', failed = 'f', cancelled = 'c',
-                         skipped = 's' };
+enum class Node : char {
+    blocked = 'b',
+    ready = 'r',
+    done = 'd',
+    failed = 'f',
+    cancelled = 'c',
+    skipped = 's'
+};
 
 bool is_live(Node node) { return node == Node::blocked || node == Node::ready; }
 
@@ -248,9 +254,8 @@ struct Search {
                         << describe(shape) << "from " << model.key() << ": node " << i << " ends "
                         << static_cast<char>(how) << ", node " << n;
                 }
-                ASSERT_TRUE(acted.violations().empty())
-                    << describe(shape) << "from " << model.key() << ": "
-                    << acted.violations().front();
+                ASSERT_TRUE(acted.violations().empty()) << describe(shape) << "from " << model.key()
+                                                        << ": " << acted.violations().front();
                 walk(shape, next, acted, seen);
             }
         }

@@ -158,10 +158,8 @@ TEST(SummaryState, FollowsTheMembers) {
     EXPECT_EQ(summary_state(FlowState::open, {}, 0), "open");
     EXPECT_EQ(summary_state(FlowState::open, {{P::waiting, 1}}, 0), "open");
     EXPECT_EQ(summary_state(FlowState::open, {{P::waiting, 1}, {P::active, 1}}, 0), "running");
-    EXPECT_EQ(summary_state(FlowState::open, {{P::suspended, 1}, {P::completed, 1}}, 0),
-              "blocked");
-    EXPECT_EQ(summary_state(FlowState::open, {{P::completed, 1}, {P::skipped, 1}}, 0),
-              "completed");
+    EXPECT_EQ(summary_state(FlowState::open, {{P::suspended, 1}, {P::completed, 1}}, 0), "blocked");
+    EXPECT_EQ(summary_state(FlowState::open, {{P::completed, 1}, {P::skipped, 1}}, 0), "completed");
     EXPECT_EQ(summary_state(FlowState::open, {{P::completed, 1}, {P::expired, 1}}, 0), "failed");
     EXPECT_EQ(summary_state(FlowState::open, {{P::completed, 1}, {P::cancelled, 1}}, 1),
               "completed")

@@ -13,24 +13,24 @@ namespace {
 
 using testing::Scenario;
 
-struct Records {
+struct Led {
     Execution e;
     std::vector<Attempt> attempts;
 };
 
 /// An execution that was led to a state by a table, with its attempts.
-Records led_by(const std::string& table) {
+Led led_by(const std::string& table) {
     Scenario s;
     s.policies["retry"] = R"({"retry_policy":{}})";
     s.play("create a policy=retry \n" + table);
-    Records records{s.row("a"), {}};
+    Led records{s.row("a"), {}};
     for (const auto& [index, attempt] : s.records.attempts[records.e.eid]) {
         records.attempts.push_back(attempt);
     }
     return records;
 }
 
-const std::string leased = "claim w1";
+const std::string under_lease = "claim w1";
 const std::string expired = "claim w1 ttl=1000 \n after 1000";
 const std::string revoked = "claim w1 \n revoke_lease a";
 const std::string paused = "claim w1 \n release a";
@@ -42,7 +42,7 @@ const std::string replayed = "claim w1 \n complete a result=x \n replay a";
 /// Numbers of what is found after one fault was made.
 std::set<std::string> found(const std::string& table,
                             const std::function<void(Execution&, std::vector<Attempt>&)>& spoil) {
-    Records records = led_by(table);
+    Led records = led_by(table);
     spoil(records.e, records.attempts);
     std::set<std::string> numbers;
     for (const std::string& sentence : check_invariants(records.e, records.attempts)) {
@@ -58,9 +58,9 @@ std::set<std::string> found(const std::string& table,
         << #fault << " was not found"
 
 TEST(Invariants, hold_in_every_state_a_table_leads_to) {
-    for (const std::string& table : {std::string(), leased, expired, revoked, paused, resumed,
+    for (const std::string& table : {std::string(), under_lease, expired, revoked, paused, resumed,
                                      retrying, completed, replayed}) {
-        const Records records = led_by(table);
+        const Led records = led_by(table);
         EXPECT_EQ(check_invariants(records.e, records.attempts), std::vector<std::string>{})
             << table;
     }
@@ -68,15 +68,15 @@ TEST(Invariants, hold_in_every_state_a_table_leads_to) {
 
 TEST(Invariants, an_illegal_vector_and_a_wrong_label_are_found) {
     EXPECT_FOUND("vector", "", e.state.phase = LifecyclePhase::submitted);
-    EXPECT_FOUND("vector", leased, e.state.attempt_state = AttemptState::none);
+    EXPECT_FOUND("vector", under_lease, e.state.attempt_state = AttemptState::none);
     EXPECT_FOUND("public_state", "", e.public_state = PublicState::resumable);
 }
 
 TEST(Invariants, I1_leased_means_lease_owner_and_expiry) {
-    EXPECT_FOUND("I1", leased, e.lease_id.reset());
-    EXPECT_FOUND("I1", leased, e.worker_id.reset());
-    EXPECT_FOUND("I1", leased, e.worker_instance_id.reset());
-    EXPECT_FOUND("I1", leased, e.lease_expires_at.reset());
+    EXPECT_FOUND("I1", under_lease, e.lease_id.reset());
+    EXPECT_FOUND("I1", under_lease, e.worker_id.reset());
+    EXPECT_FOUND("I1", under_lease, e.worker_instance_id.reset());
+    EXPECT_FOUND("I1", under_lease, e.lease_expires_at.reset());
     EXPECT_FOUND("I1", paused, e.lease_id = LeaseId{});
     EXPECT_FOUND("I1", completed, e.attempt_deadline_at = 1);
 }
@@ -85,21 +85,21 @@ TEST(Invariants, I2_a_lost_lease_is_remembered) {
     EXPECT_FOUND("I2", expired, e.lease_id.reset());
     EXPECT_FOUND("I2", revoked, e.lease_expires_at.reset());
     EXPECT_FOUND("I2", expired, e.lease_expired_at.reset());
-    EXPECT_FOUND("I2", leased, e.lease_revoked_at = 1);
-    EXPECT_FOUND("I2", leased, e.reclaim_not_before = 1);
+    EXPECT_FOUND("I2", under_lease, e.lease_revoked_at = 1);
+    EXPECT_FOUND("I2", under_lease, e.reclaim_not_before = 1);
 }
 
 TEST(Invariants, I3_at_most_one_attempt_runs_and_only_under_a_lease) {
     EXPECT_FOUND("I3", paused, attempts[0].state = AttemptLifecycle::started);
     EXPECT_FOUND("I3", completed, attempts[0].ended_at.reset());
-    EXPECT_FOUND("I3", leased, e.current_attempt_id.reset());
+    EXPECT_FOUND("I3", under_lease, e.current_attempt_id.reset());
     EXPECT_FOUND("I3", resumed, attempts[0].state = AttemptLifecycle::ended_failure);
     EXPECT_FOUND("I3", "claim w1 \n fail a transient \n after 1000 \n claim w1",
                  attempts[0].state = AttemptLifecycle::suspended);
 }
 
 TEST(Invariants, I4_attempts_are_counted_and_the_pointer_is_the_last) {
-    EXPECT_FOUND("I4", leased, e.total_attempt_count = 2);
+    EXPECT_FOUND("I4", under_lease, e.total_attempt_count = 2);
     EXPECT_FOUND("I4", completed, attempts.clear());
     EXPECT_FOUND("I4", completed, attempts.push_back(attempts[0]));
     EXPECT_FOUND("I4", completed, attempts[0].eid += 1);
@@ -126,7 +126,7 @@ TEST(Invariants, I7_interrupted_means_suspended) {
 
 TEST(Invariants, I8_times_say_what_the_state_says) {
     EXPECT_FOUND("I8", completed, e.completed_at.reset());
-    EXPECT_FOUND("I8", leased, e.completed_at = 1);
+    EXPECT_FOUND("I8", under_lease, e.completed_at = 1);
     EXPECT_FOUND("I8", retrying, e.delay_until.reset());
     EXPECT_FOUND("I8", "", e.delay_until = 1);
 }
@@ -139,7 +139,7 @@ TEST(Invariants, I10_a_result_means_success_or_a_replay_of_one) {
 }
 
 TEST(Invariants, a_grant_ends_with_the_state_it_was_issued_in) {
-    EXPECT_FOUND("grant", leased, e.grant_expires_at = 1);
+    EXPECT_FOUND("grant", under_lease, e.grant_expires_at = 1);
     EXPECT_FOUND("grant", completed, e.grant_expires_at = 1);
 }
 
@@ -156,7 +156,7 @@ std::vector<std::string> step(const std::string& table,
 using Sentences = std::vector<std::string>;
 
 TEST(Step, that_changes_nothing_is_legal) {
-    EXPECT_EQ(step(leased, [](Execution&) {}), Sentences{});
+    EXPECT_EQ(step(under_lease, [](Execution&) {}), Sentences{});
 }
 
 TEST(Step, identity_is_for_life) {
@@ -168,20 +168,20 @@ TEST(Step, identity_is_for_life) {
 }
 
 TEST(Step, counters_only_grow_and_one_at_a_time) {
-    EXPECT_EQ(step(leased, [](Execution& e) { e.lease_epoch -= 1; }),
+    EXPECT_EQ(step(under_lease, [](Execution& e) { e.lease_epoch -= 1; }),
               Sentences{"I5: the epoch fell"});
-    EXPECT_EQ(step(leased, [](Execution& e) { e.lease_epoch += 2; }),
+    EXPECT_EQ(step(under_lease, [](Execution& e) { e.lease_epoch += 2; }),
               Sentences{"I5: more than one lease in one step"});
     EXPECT_EQ(
-        step(leased, [](Execution& e) { e.total_attempt_count -= 1; }),
+        step(under_lease, [](Execution& e) { e.total_attempt_count -= 1; }),
         (Sentences{"step: the number of attempts fell", "step: an attempt began without a lease"}));
-    EXPECT_EQ(step(leased,
+    EXPECT_EQ(step(under_lease,
                    [](Execution& e) {
                        e.lease_epoch += 1;
                        e.total_attempt_count += 2;
                    }),
               Sentences{"step: more than one attempt in one step"});
-    EXPECT_EQ(step(leased, [](Execution& e) { e.total_attempt_count += 1; }),
+    EXPECT_EQ(step(under_lease, [](Execution& e) { e.total_attempt_count += 1; }),
               Sentences{"step: an attempt began without a lease"});
     EXPECT_EQ(step(replayed, [](Execution& e) { e.replay_count -= 1; }),
               Sentences{"step: the number of replays fell"});
@@ -200,9 +200,9 @@ TEST(Step, I9_terminal_is_left_only_by_replay) {
 
 TEST(Step, started_at_is_set_once) {
     EXPECT_EQ(step("", [](Execution& e) { e.started_at = 1; }), Sentences{});
-    EXPECT_EQ(step(leased, [](Execution& e) { *e.started_at += 1; }),
+    EXPECT_EQ(step(under_lease, [](Execution& e) { *e.started_at += 1; }),
               Sentences{"step: started_at changed"});
-    EXPECT_EQ(step(leased, [](Execution& e) { e.started_at.reset(); }),
+    EXPECT_EQ(step(under_lease, [](Execution& e) { e.started_at.reset(); }),
               Sentences{"step: started_at changed"});
 }
 

@@ -21,9 +21,9 @@ class Vault {
     std::vector<LogEvent> events;
 
     template <class Op>
-    auto run(Op op) -> decltype(decide(std::declval<const Snapshot&>(), op,
-                                       std::declval<const Context&>())
-                                    .answer) {
+    auto run(Op op)
+        -> decltype(decide(std::declval<const Snapshot&>(), op, std::declval<const Context&>())
+                        .answer) {
         if (auto ok = validate(op); !ok) {
             return std::unexpected(std::move(ok).error());
         }
@@ -48,12 +48,13 @@ class Vault {
         if (!answer) {
             return answer.error().message();
         }
-        return (answer->seeded ? "seeded " : answer->same_secret ? "same " : "differs ") +
+        return (answer->seeded        ? "seeded "
+                : answer->same_secret ? "same "
+                                      : "differs ") +
                answer->kid;
     }
     std::string rotate(std::string kid, std::string secret, std::int64_t grace_ms = 1'000) {
-        const auto answer =
-            run(RotateWaitpointKey{std::move(kid), std::move(secret), grace_ms});
+        const auto answer = run(RotateWaitpointKey{std::move(kid), std::move(secret), grace_ms});
         if (!answer) {
             return answer.error().message();
         }

@@ -176,13 +176,13 @@ class Tokens : public ::testing::Test {
     std::string signed_by(const HmacKey& key, const ExecutionId& execution,
                           const WaitpointId& waitpoint) {
         return key.kid + ":" +
-               *keystore_.mac(key, key.kid + ":" + execution.to_string() + ":" +
-                                       waitpoint.to_string());
+               *keystore_.mac(key,
+                              key.kid + ":" + execution.to_string() + ":" + waitpoint.to_string());
     }
     std::string verify(std::string_view token, TimestampMs at = now,
                        Grace grace = Grace::enforced) {
-        const auto answer = verify_token(keys(), token, execution_, waitpoint_.id, &waitpoint_,
-                                         at, grace, keystore_);
+        const auto answer = verify_token(keys(), token, execution_, waitpoint_.id, &waitpoint_, at,
+                                         grace, keystore_);
         return answer ? "ok" : answer.error().message();
     }
     /// How many MACs it takes to say no, or yes.
@@ -198,9 +198,7 @@ class Tokens : public ::testing::Test {
         return answer ? "ok" : answer.error().message();
     }
     /// The waitpoint as it is when k1 had signed it.
-    void use_retired_key() {
-        waitpoint_.token = signed_by(rows_[0], execution_, waitpoint_.id);
-    }
+    void use_retired_key() { waitpoint_.token = signed_by(rows_[0], execution_, waitpoint_.id); }
 
     Keystore keystore_;
     std::vector<HmacKey> rows_;
@@ -236,9 +234,8 @@ TEST_F(Tokens, none_at_all_is_missing) { EXPECT_EQ(verify(""), "missing_token");
 TEST_F(Tokens, malformed_ones_are_refused) {
     const std::string digest = waitpoint_.token.substr(3);
     std::string upper = digest;
-    std::ranges::transform(upper, upper.begin(), [](unsigned char c) {
-        return static_cast<char>(std::toupper(c));
-    });
+    std::ranges::transform(upper, upper.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     std::string one_upper = digest;
     const std::size_t letter = digest.find_first_of("abcdef");
     one_upper[letter] = upper[letter];

@@ -14,9 +14,9 @@ using testing::World;
 
 constexpr DurationMs step = 100;
 
-class Life {
+class WaitingLife {
   public:
-    explicit Life(std::uint64_t seed) : random_(seed), world_({}, seed) {}
+    explicit WaitingLife(std::uint64_t seed) : random_(seed), world_({}, seed) {}
 
     void run(int steps) {
         for (int i = 0; i < steps && world_.violations.empty(); ++i) {
@@ -105,8 +105,8 @@ class Life {
     void create_waitpoint() {
         if (const auto handle = held()) {
             last_ = "create_waitpoint";
-            const auto made = world_.run(CreateWaitpoint{
-                *handle, "k", static_cast<DurationMs>(step * (1 + pick(6)))});
+            const auto made = world_.run(
+                CreateWaitpoint{*handle, "k", static_cast<DurationMs>(step * (1 + pick(6)))});
             if (made) {
                 tickets_.push_back({handle->execution_id, *made});
                 pending_[handle->execution_id] = made->waitpoint_id;
@@ -119,8 +119,7 @@ class Life {
             case 0: return any_signal("go").on("k");
             case 1: return any_signal("go").from_distinct_sources(2).on("k");
             case 2: return ResumeCondition::operator_only();
-            case 3:
-                return ResumeCondition::signal_set("k", {"go", "stop"}, SignalMatchMode::all);
+            case 3: return ResumeCondition::signal_set("k", {"go", "stop"}, SignalMatchMode::all);
             case 4:
                 return ResumeCondition::all_of(
                     {any_signal("go").on("k"), any_signal("stop").on("k")});
@@ -193,11 +192,26 @@ class Life {
             return;
         }
         switch (pick(5)) {
-            case 0: last_ = "complete"; (void)world_.run(Complete{*handle, "r"}); break;
-            case 1: last_ = "fail"; (void)world_.run(Fail{*handle, "x", "transient"}); break;
-            case 2: last_ = "release"; (void)world_.run(Release{*handle}); break;
-            case 3: last_ = "renew"; (void)world_.run(Renew{*handle, 3 * step}); break;
-            default: last_ = "delay"; (void)world_.run(Delay{*handle, world_.now + step}); break;
+            case 0:
+                last_ = "complete";
+                (void)world_.run(Complete{*handle, "r"});
+                break;
+            case 1:
+                last_ = "fail";
+                (void)world_.run(Fail{*handle, "x", "transient"});
+                break;
+            case 2:
+                last_ = "release";
+                (void)world_.run(Release{*handle});
+                break;
+            case 3:
+                last_ = "renew";
+                (void)world_.run(Renew{*handle, 3 * step});
+                break;
+            default:
+                last_ = "delay";
+                (void)world_.run(Delay{*handle, world_.now + step});
+                break;
         }
     }
 
@@ -219,13 +233,22 @@ class Life {
                 (void)world_.run(op);
                 break;
             }
-            case 2: last_ = "expire"; (void)world_.run(ExpireSuspension{id}); break;
+            case 2:
+                last_ = "expire";
+                (void)world_.run(ExpireSuspension{id});
+                break;
             case 3:
                 last_ = "cancel";
                 (void)world_.run(CancelExecution{LeaseRef(id), "enough"});
                 break;
-            case 4: last_ = "revoke"; (void)world_.run(RevokeLease{.execution_id = id}); break;
-            default: last_ = "replay"; (void)world_.run(ReplayExecution{id}); break;
+            case 4:
+                last_ = "revoke";
+                (void)world_.run(RevokeLease{.execution_id = id});
+                break;
+            default:
+                last_ = "replay";
+                (void)world_.run(ReplayExecution{id});
+                break;
         }
     }
 
@@ -269,7 +292,7 @@ TEST(WaitProperties, TheInvariantsOfSuspensionHoldInEveryLife) {
     int early = 0;
     std::size_t signals = 0;
     for (std::uint64_t seed = 1; seed <= 600; ++seed) {
-        Life life(seed);
+        WaitingLife life(seed);
         life.run(150);
         ASSERT_TRUE(life.world().violations.empty())
             << "seed " << seed << ": " << life.world().violations.front();

@@ -108,9 +108,7 @@ class FlowConformance : public Conformance {
     void succeed(const ExecutionId& id, std::optional<std::string> result = "done") {
         ok(Complete{take(id).handle, std::move(result), {}, holder});
     }
-    void fail(const ExecutionId& id) {
-        ok(Fail{take(id).handle, "broken", "permanent", holder});
-    }
+    void fail(const ExecutionId& id) { ok(Fail{take(id).handle, "broken", "permanent", holder}); }
     std::string shown(const ExecutionId& id) { return std::string(to_string(public_of(id))); }
     std::string eligibility(const ExecutionId& id) { return ok(EvaluateEligibility{id}).status; }
 

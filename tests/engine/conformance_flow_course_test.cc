@@ -10,11 +10,13 @@ TEST_P(FlowConformance, ASealedFlowEndsWithItsMembers) {
     const Ids m = members(flow, 2);
     succeed(m[0]);
     EXPECT_EQ(ok(SealFlow{flow}).state, FlowState::open);
-    EXPECT_EQ(refused(AddExecutionToFlow{flow, create(with(job(), [&](auto& op) {
-                          op.execution_id =
-                              ExecutionId::for_flow(flow, partitions(), new_uuid());
-                      }))}),
-              "flow_already_terminal");
+    EXPECT_EQ(
+        refused(AddExecutionToFlow{flow, create(with(job(),
+                                                     [&](auto& op) {
+                                                         op.execution_id = ExecutionId::for_flow(
+                                                             flow, partitions(), new_uuid());
+                                                     }))}),
+        "flow_already_terminal");
     EXPECT_EQ(refused(edge(flow, m[0], m[1])), "flow_already_terminal");
     succeed(m[1]);
     const FlowSnapshot done = flow_of(flow);
@@ -290,8 +292,7 @@ TEST_P(FlowConformance, AnEdgeIsResolvedOnce) {
     EXPECT_EQ(refused(ResolveDependency{flow, EdgeId{new_uuid()}, "success"}),
               "invalid_dependency");
     EXPECT_EQ(ok(ResolveDependency{flow, id, "success"}).outcome, ResolveOutcome::satisfied);
-    EXPECT_EQ(ok(ResolveDependency{flow, id, "failed"}).outcome,
-              ResolveOutcome::already_resolved);
+    EXPECT_EQ(ok(ResolveDependency{flow, id, "failed"}).outcome, ResolveOutcome::already_resolved);
     EXPECT_EQ(shown(m[1]), "waiting");
 }
 
@@ -387,8 +388,8 @@ TEST_P(FlowConformance, FlowsHaveTags) {
 
 TEST_P(FlowConformance, AGraphShowsItsCriticalPath) {
     FF_NEEDS_CLOCK();
-    const auto flow = ok(graph({"a", "b", "c", "d"}, {{"a", "b"}, {"a", "c"}, {"b", "d"},
-                                                      {"c", "d"}}));
+    const auto flow =
+        ok(graph({"a", "b", "c", "d"}, {{"a", "b"}, {"a", "c"}, {"b", "d"}, {"c", "d"}}));
     const auto run_for = [&](const char* name, DurationMs ms) {
         const ClaimedTask task = take(flow.nodes.at(name));
         after(ms);

@@ -132,8 +132,7 @@ TEST_P(FlowConformance, ApplyingBlocksTheChild) {
     EXPECT_EQ(state(m[2]),
               "runnable unowned blocked_by_dependencies waiting_for_children none "
               "pending_first_attempt");
-    EXPECT_EQ(snapshot(m[2]).info.blocking_detail,
-              "2 dep(s) unresolved incl " + two.to_string());
+    EXPECT_EQ(snapshot(m[2]).info.blocking_detail, "2 dep(s) unresolved incl " + two.to_string());
     EXPECT_EQ(eligibility(m[2]), "blocked_by_dependencies");
     EXPECT_EQ(drain(claim_by("w1")).size(), 2U) << "the child is in no queue";
 }
@@ -226,8 +225,7 @@ TEST_P(FlowConformance, AFailureSkipsTheWholeSubtree) {
     fail(flow.nodes.at("a"));
     for (const char* name : {"b", "c", "d"}) {
         EXPECT_EQ(shown(flow.nodes.at(name)), "skipped") << name;
-        EXPECT_EQ(state(flow.nodes.at(name)),
-                  "terminal unowned not_applicable none skipped none");
+        EXPECT_EQ(state(flow.nodes.at(name)), "terminal unowned not_applicable none skipped none");
     }
     EXPECT_EQ(flow_of(flow.flow_id).public_flow_state, FlowState::failed);
     EXPECT_EQ(history(flow.nodes.at("b")), (std::vector<std::string>{"completed=skipped"}));
@@ -490,8 +488,7 @@ TEST_P(FlowConformance, ARunningParentWaitsForItsChildren) {
     EXPECT_EQ(flow_of(flow.flow_id).node_count, 3U);
     EXPECT_EQ(shown(flow.nodes.at("parent")), "active");
     succeed(spawned.at("one"));
-    EXPECT_EQ(ok(WaitChildren{parent.handle, holder}).public_state,
-              PublicState::waiting_children);
+    EXPECT_EQ(ok(WaitChildren{parent.handle, holder}).public_state, PublicState::waiting_children);
     succeed(spawned.at("two"));
     EXPECT_EQ(shown(flow.nodes.at("parent")), "waiting");
     const ClaimedTask resumed = take(flow.nodes.at("parent"));

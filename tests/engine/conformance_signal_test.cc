@@ -41,8 +41,7 @@ FF_ON_EVERY_ENGINE(SignalConformance);
 
 TEST_P(SignalConformance, TheFirstSignalThatMatchesResumes) {
     const ClaimedTask task = start();
-    const WaitpointTicket at =
-        suspend(task, ResumeCondition::single("k", "go")).details.waitpoint;
+    const WaitpointTicket at = suspend(task, ResumeCondition::single("k", "go")).details.waitpoint;
     EXPECT_EQ(effect(signal(task.execution_id(), at, "Go")), "no_op") << "bytes are compared";
     EXPECT_EQ(public_of(task.execution_id()), PublicState::suspended);
     const SignalResult last = ok(signal(task.execution_id(), at, "go"));
@@ -131,8 +130,7 @@ TEST_P(SignalConformance, MalformedSignalsAreRefusedAndChangeNothing) {
     EXPECT_EQ(refused(signal_from(id, at, std::string(1'025, 'x'))), "invalid_input");
     EXPECT_EQ(refused(with(signal(id, at), [](auto& o) { o.payload = std::string(65'537, 'x'); })),
               "payload_too_large");
-    EXPECT_EQ(refused(with(signal(id, at), [](auto& o) { o.dedup_ttl_ms = -1; })),
-              "invalid_input");
+    EXPECT_EQ(refused(with(signal(id, at), [](auto& o) { o.dedup_ttl_ms = -1; })), "invalid_input");
     EXPECT_TRUE(ledger(id).empty());
     EXPECT_EQ(effect(with(signal(id, at), [](auto& o) { o.payload = std::string(65'536, 'x'); })),
               "resume_condition_satisfied");
@@ -176,8 +174,7 @@ TEST_P(SignalConformance, TheSameIdIsADuplicateAndAnotherWaitpointsAFault) {
 TEST_P(SignalConformance, AKeyIsForgottenAfterItsTime) {
     FF_NEEDS_CLOCK();
     const ClaimedTask task = start();
-    const WaitpointTicket at =
-        suspend(task, any_signal().times(5)).details.waitpoint;
+    const WaitpointTicket at = suspend(task, any_signal().times(5)).details.waitpoint;
     DeliverSignal op = signal(task.execution_id(), at);
     op.idempotency_key = "k";
     op.dedup_ttl_ms = 1'000;

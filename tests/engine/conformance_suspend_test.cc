@@ -85,8 +85,8 @@ TEST_P(SuspendConformance, AMalformedSuspensionIsRefusedAndChangesNothing) {
     EXPECT_EQ(detail_of(op), "additional_waitpoint_binding_empty_key at waitpoints[1]");
     op.waitpoints[1] = WaitpointBinding::pending(WaitpointId{new_uuid()});
     EXPECT_EQ(detail_of(op), "additional_waitpoint_binding_must_be_fresh at waitpoints[1]");
-    op = suspending(task, ResumeCondition::all_of({ResumeCondition::single("k"),
-                                                   ResumeCondition::single("z")}));
+    op = suspending(task, ResumeCondition::all_of(
+                              {ResumeCondition::single("k"), ResumeCondition::single("z")}));
     EXPECT_EQ(detail_of(op), "referenced_waitpoint_key_missing_binding: z");
     EXPECT_EQ(detail_of(suspending(task, ResumeCondition::timeout_only())),
               "timeout_only_without_deadline");
@@ -374,8 +374,7 @@ TEST_P(SuspendConformance, EarlySignalsCountTowardsAComposite) {
     const WaitpointTicket ticket = ok(CreateWaitpoint{task.handle, "k", 60'000});
     effect(signal_from(task.execution_id(), ticket, "ann"));
     effect(signal_from(task.execution_id(), ticket, "ann"));
-    Suspend op =
-        suspending(task, ResumeCondition::count(2, CountKind::distinct_sources, {"k"}));
+    Suspend op = suspending(task, ResumeCondition::count(2, CountKind::distinct_sources, {"k"}));
     op.waitpoints = {WaitpointBinding::pending(ticket.waitpoint_id)};
     EXPECT_TRUE(ok(op).suspended);
     EXPECT_EQ(effect(signal_from(task.execution_id(), ticket, "ann")),
@@ -563,9 +562,9 @@ TEST_P(SuspendConformance, AMemberOfAFlowMaySuspend) {
 TEST_P(SuspendConformance, OpenWaitpointsAreListedWithoutTheirTokens) {
     const ClaimedTask task = start();
     Suspend op = suspending_on_two(
-        task, ResumeCondition::all_of({ResumeCondition::single("a", "x"),
-                                       ResumeCondition::single("b"),
-                                       ResumeCondition::single("a", "y")}));
+        task,
+        ResumeCondition::all_of({ResumeCondition::single("a", "x"), ResumeCondition::single("b"),
+                                 ResumeCondition::single("a", "y")}));
     const SuspendResult result = ok(op);
     const auto open = open_waitpoints(task.execution_id());
     ASSERT_EQ(open.size(), 2U);
@@ -578,9 +577,8 @@ TEST_P(SuspendConformance, OpenWaitpointsAreListedWithoutTheirTokens) {
         const bool is_a = info.waitpoint_key == "a";
         EXPECT_EQ(info.required_signal_names,
                   is_a ? (std::vector<std::string>{"x", "y"}) : std::vector<std::string>{});
-        const std::string& token =
-            is_a ? result.details.waitpoint.waitpoint_token
-                 : result.details.additional[0].waitpoint_token;
+        const std::string& token = is_a ? result.details.waitpoint.waitpoint_token
+                                        : result.details.additional[0].waitpoint_token;
         EXPECT_EQ(token.substr(3, 16), info.token_fingerprint);
     }
     ListPendingWaitpoints page;

@@ -142,9 +142,8 @@ TEST_P(EngineConformance, ACreateAndEverythingAfterItMayComeInOneCall) {
     EXPECT_EQ(codes,
               (std::vector<std::string>{"ok", "invalid_claim_grant", "ok", "execution_not_active",
                                         "ok", "ok", "ok", "ok", "ok", "ok"}));
-    EXPECT_EQ(std::get<ReclaimResult>(*responses[2]).status,
-              ReclaimResult::Status::grant_not_found);
-    EXPECT_FALSE(std::get<CreateResult>(*responses[9]).created);
+    EXPECT_EQ(ff::get<ReclaimResult>(*responses[2]).status, ReclaimResult::Status::grant_not_found);
+    EXPECT_FALSE(ff::get<CreateResult>(*responses[9]).created);
     EXPECT_EQ(public_of(id), PublicState::waiting);
     EXPECT_EQ(snapshot(id).replay_count, 1U);
 }

@@ -70,9 +70,9 @@ void run_and_kill(const std::string& child, const std::string& store, std::uint6
                   const std::function<bool(const std::string& line)>& is_time_to_kill) {
     std::array<int, 2> ends{};
     ASSERT_EQ(pipe(ends.data()), 0);
-    const pid_t pid = start({"FF_CRASH_CHILD=" + child, "FF_CRASH_STORE=" + store,
-                             "FF_CRASH_FD=" + std::to_string(ends[1]),
-                             "FF_CRASH_SEED=" + std::to_string(seed)});
+    const pid_t pid =
+        start({"FF_CRASH_CHILD=" + child, "FF_CRASH_STORE=" + store,
+               "FF_CRASH_FD=" + std::to_string(ends[1]), "FF_CRASH_SEED=" + std::to_string(seed)});
     ASSERT_GE(pid, 0);
     close(ends[1]);
     std::string buffer;

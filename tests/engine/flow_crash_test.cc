@@ -87,12 +87,8 @@ class FlowWorker {
             case 0:
             case 1: return skip_long_chain();
             case 2: return cancel_flow(submit(fan(20, GroupPolicy::all_of())));
-            case 3:
-                submit(fan(12, GroupPolicy::any_of(OnSatisfied::cancel_remaining)));
-                return;
-            case 4:
-                submit(fan(12, GroupPolicy::quorum(5, OnSatisfied::cancel_remaining)));
-                return;
+            case 3: submit(fan(12, GroupPolicy::any_of(OnSatisfied::cancel_remaining))); return;
+            case 4: submit(fan(12, GroupPolicy::quorum(5, OnSatisfied::cancel_remaining))); return;
             case 5: {
                 SubmitFlow op = chain(6);
                 op.settings.on_member_failure = OnMemberFailure::cancel_rest;
@@ -181,9 +177,8 @@ class FlowWorker {
     }
     std::vector<std::thread> threads;
     for (std::uint64_t t = 0; t < child_threads; ++t) {
-        threads.emplace_back([&, t] {
-            FlowWorker(**engine, ledger, "w" + std::to_string(t), seed + t).run();
-        });
+        threads.emplace_back(
+            [&, t] { FlowWorker(**engine, ledger, "w" + std::to_string(t), seed + t).run(); });
     }
     for (std::thread& thread : threads) {
         thread.join();
@@ -304,9 +299,9 @@ void FlowCrash::verify_end(const core::FlowRows& rows) {
         }
     }
     if (skipping_.contains(rows.flow.id)) {
-        EXPECT_EQ(std::ranges::count(rows.members, PublicState::skipped,
-                                     &core::Execution::public_state),
-                  static_cast<std::ptrdiff_t>(long_chain - 1));
+        EXPECT_EQ(
+            std::ranges::count(rows.members, PublicState::skipped, &core::Execution::public_state),
+            static_cast<std::ptrdiff_t>(long_chain - 1));
     }
 }
 

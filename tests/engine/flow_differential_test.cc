@@ -96,8 +96,8 @@ class FlowGame {
     std::string compare(const std::vector<std::string>& texts, const std::string& what) {
         for (std::size_t i = 1; i < texts.size(); ++i) {
             if (texts[i] != texts[0]) {
-                return what + "\n" + players_[0].name + ":\n" + texts[0] + "\n" +
-                       players_[i].name + ":\n" + texts[i];
+                return what + "\n" + players_[0].name + ":\n" + texts[0] + "\n" + players_[i].name +
+                       ":\n" + texts[i];
             }
         }
         return "";

@@ -130,7 +130,7 @@ TEST_F(GroupCommit, OneBadCommandAmongGoodFailsAlone) {
     for (std::size_t i = 0; i < responses.size(); ++i) {
         EXPECT_EQ(code_of(responses[i]), i == 9 ? "store_full" : "ok") << i;
     }
-    EXPECT_EQ(std::get<ClaimResult>(*responses[21]).tasks.size(), 1U);
+    EXPECT_EQ(ff::get<ClaimResult>(*responses[21]).tasks.size(), 1U);
     EXPECT_EQ(ok(GetExecutionResult{kept})->payload, "done");
     EXPECT_EQ(ok(ListExecutions{0, {}, 100}).executions.size(), 20U);
     EXPECT_TRUE(claim_some("w3", "poisoned").empty());
@@ -316,7 +316,7 @@ TEST_F(GroupCommit, AClaimCarriesNoMoreThanAFewMegabytes) {
     std::size_t taken = 0;
     for (const Response& response : responses) {
         ASSERT_EQ(code_of(response), "ok");
-        taken += std::get<ClaimResult>(*response).tasks.size();
+        taken += ff::get<ClaimResult>(*response).tasks.size();
     }
     EXPECT_EQ(taken, 32U);
 }
@@ -344,7 +344,7 @@ TEST_F(GroupCommit, AWorkerMarkedDeadLosesWhatItTookInTheSameBatch) {
     const auto responses = both.get_future().get();
     EXPECT_EQ(code_of(responses[0]), "ok");
     ASSERT_EQ(code_of(responses[1]), "ok");
-    EXPECT_EQ(std::get<MarkWorkerDeadResult>(*responses[1]).leases_revoked, 1U);
+    EXPECT_EQ(ff::get<MarkWorkerDeadResult>(*responses[1]).leases_revoked, 1U);
 }
 
 // --------------------------------------------------------------------------------- time and faults

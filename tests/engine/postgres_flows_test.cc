@@ -97,8 +97,10 @@ class FlowEngines : public testing::Test {
     std::uint64_t deadlocks() const {
         auto connection = store::PgConnection::open(store_);
         EXPECT_TRUE(connection) << connection.error().message();
-        const auto count = (*connection)->scalar(
-            "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()");
+        const auto count =
+            (*connection)
+                ->scalar(
+                    "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()");
         EXPECT_TRUE(count) << count.error().message();
         return std::stoull(count.value_or("0"));
     }

@@ -15,8 +15,8 @@ class ApprovalLinks : public ::testing::Test {
         return "/v1/executions/" + encoded(of.id) + "/waitpoints/" +
                of.ticket.waitpoint_id.to_string() + "/approval-links";
     }
-    [[nodiscard]] std::string make(const std::string& body =
-                                       R"({"actor":"ada","expires_in_ms":60000})") const {
+    [[nodiscard]] std::string make(
+        const std::string& body = R"({"actor":"ada","expires_in_ms":60000})") const {
         const RawAnswer answer = server.post(links_path(wait), body);
         EXPECT_EQ(answer.status, 200) << answer.body;
         EXPECT_EQ(answer.header("Cache-Control"), "no-store");
@@ -125,8 +125,7 @@ TEST_F(ApprovalLinks, ThatAreForgedAreAllToldTheSame) {
     changed.actor = "eve";
     const std::string other_actor = "/v1/approve/" + link_text(changed, "k1:guess");
     // Whoever was given the waitpoint's token may signal it, and cannot speak for an operator.
-    const std::string by_token =
-        "/v1/approve/" + link_text(changed, wait.ticket.waitpoint_token);
+    const std::string by_token = "/v1/approve/" + link_text(changed, wait.ticket.waitpoint_token);
     changed.waitpoint_id = {new_uuid()};
     const std::string unknown = "/v1/approve/" + link_text(changed, "k1:guess");
     std::string same;
@@ -205,13 +204,12 @@ TEST(ApprovalAccess, LinksAreMadeByAdministratorsAndUsedByAnybody) {
     options.service.gate.api_token = "ordinary";
     options.service.gate.admin_token = "admin";
     const TestServer server(std::move(options));
-    const std::string path =
-        "/v1/executions/" + encoded("{fp:0}:00000000-0000-0000-0000-000000000001") +
-        "/waitpoints/00000000-0000-0000-0000-000000000002/approval-links";
+    const std::string path = "/v1/executions/" +
+                             encoded("{fp:0}:00000000-0000-0000-0000-000000000001") +
+                             "/waitpoints/00000000-0000-0000-0000-000000000002/approval-links";
     const std::string body = R"({"actor":"a","expires_in_ms":1})";
     const auto ask = [&](const std::string& token) {
-        return server
-            .ask(json_request("POST", path, body, {"Authorization: Bearer " + token}))
+        return server.ask(json_request("POST", path, body, {"Authorization: Bearer " + token}))
             .status;
     };
     EXPECT_EQ(ask("ordinary"), 403);
@@ -236,8 +234,9 @@ TEST(ApprovalPages, CutLongPayloadsAndLeaveOutBytes) {
 TEST(ApprovalPages, EscapeWhatIsForeign) {
     EXPECT_EQ(html_escaped("<a href='x' b=\"y\">&"),
               "&lt;a href=&#39;x&#39; b=&quot;y&quot;&gt;&amp;");
-    EXPECT_EQ(html_escaped(std::string("a\0b", 3)), "a\xEF\xBF\xBD"
-                                                    "b");
+    EXPECT_EQ(html_escaped(std::string("a\0b", 3)),
+              "a\xEF\xBF\xBD"
+              "b");
 }
 
 }  // namespace

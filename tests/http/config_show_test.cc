@@ -78,8 +78,8 @@ TEST(Config, ObsoleteNamesAreToldInOneLine) {
 }
 
 TEST(Config, SettingsOfOtherVersionsAreToldAndDoNotStopTheServer) {
-    const auto config = load({{"FF_API_TOKEN", "t"}, {"FF_SENTRY_DSN", "x"}},
-                             "FF_MAX_EVENT_STREAMS = 5");
+    const auto config =
+        load({{"FF_API_TOKEN", "t"}, {"FF_SENTRY_DSN", "x"}}, "FF_MAX_EVENT_STREAMS = 5");
     ASSERT_TRUE(config) << config.error().message();
     ASSERT_EQ(config->warnings.size(), 1U) << warnings(*config);
     EXPECT_EQ(config->warnings[0],

@@ -11,7 +11,8 @@
 namespace ff::http::test {
 namespace {
 
-const std::string target = "/v1/executions/%7Bfp:0%7D:018f0000-0000-7000-8000-000000000001/state";
+const std::string state_target =
+    "/v1/executions/%7Bfp:0%7D:018f0000-0000-7000-8000-000000000001/state";
 
 struct Row {
     Error error;
@@ -32,7 +33,7 @@ RawAnswer answer_to(const Error& error, std::string_view path) {
 void expect_rows(const std::vector<Row>& rows) {
     for (const Row& row : rows) {
         SCOPED_TRACE(to_string(row.error.code));
-        const RawAnswer answer = answer_to(row.error, target);
+        const RawAnswer answer = answer_to(row.error, state_target);
         EXPECT_EQ(answer.status, row.status);
         EXPECT_EQ(answer.body, row.body);
         EXPECT_EQ(answer.header("Content-Type"), "application/json");
@@ -187,7 +188,7 @@ TEST(ErrorsHeard, WhatIsNotOursEndsNothing) {
 
 TEST(ErrorRows, WhatIsSaidInADetailIsJsonWhateverItHolds) {
     const RawAnswer answer =
-        answer_to({ErrorCode::internal, "a \"b\" \\ \n \x01 ü", {{"k", "\t"}}}, target);
+        answer_to({ErrorCode::internal, "a \"b\" \\ \n \x01 ü", {{"k", "\t"}}}, state_target);
     EXPECT_EQ(answer.member("error"), "internal: a \"b\" \\ \n \x01 ü");
 }
 
@@ -199,8 +200,8 @@ std::string sample_of(std::string path) {
         }
     };
     constexpr std::string_view uuid = "018f0000-0000-7000-8000-000000000001";
-    put("{id}", path.starts_with("/v1/flows/") ? std::string(uuid)
-                                               : "%7Bfp:0%7D:" + std::string(uuid));
+    put("{id}",
+        path.starts_with("/v1/flows/") ? std::string(uuid) : "%7Bfp:0%7D:" + std::string(uuid));
     put("{edge_id}", uuid);
     put("{waitpoint_id}", uuid);
     put("{idx}", "0");

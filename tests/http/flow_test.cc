@@ -41,18 +41,18 @@ class FlowWaits : public ::testing::Test {
     /// Answers the next question about the flow.
     void tell(FlowState state) {
         auto call = engine->next();
-        ASSERT_TRUE(std::holds_alternative<DescribeFlow>(call.request));
+        ASSERT_TRUE(ff::holds_alternative<DescribeFlow>(call.request));
         call.done(flow_in(state));
     }
     void tell(std::uint64_t waiting, std::uint64_t active) {
         auto call = engine->next();
-        ASSERT_TRUE(std::holds_alternative<ReadFlowSummary>(call.request));
+        ASSERT_TRUE(ff::holds_alternative<ReadFlowSummary>(call.request));
         call.done(members_of(waiting, active));
     }
     /// Answers the cancel itself.
     void tell_cancelled(CancellationPolicy policy, bool scheduled) {
         auto call = engine->next();
-        ASSERT_TRUE(std::holds_alternative<CancelFlow>(call.request));
+        ASSERT_TRUE(ff::holds_alternative<CancelFlow>(call.request));
         CancelFlowResult result;
         result.cancellation_policy = policy;
         result.scheduled = scheduled;

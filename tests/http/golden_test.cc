@@ -139,10 +139,9 @@ TEST(GoldenFiles, ShowEveryRouteSucceed) {
         // The description of the interface has a test of its own, openapi_test.cc, and so have
         // approval links, approval_test.cc; a graph has ids of edges that are new each time;
         // promote is for repair and has nothing to do here.
-        const bool elsewhere = route->path == "/v1/openapi.json" ||
-                               route->path == "/v1/approve/{link}" ||
-                               route->path == "/v1/flows/{id}/graph" ||
-                               route->path == "/v1/executions/{id}/promote";
+        const bool elsewhere =
+            route->path == "/v1/openapi.json" || route->path == "/v1/approve/{link}" ||
+            route->path == "/v1/flows/{id}/graph" || route->path == "/v1/executions/{id}/promote";
         EXPECT_TRUE(succeeds || elsewhere) << name;
     }
 }

@@ -101,7 +101,7 @@ TEST(Poll, WorkForSomebodyWhoHasGoneIsGivenBack) {
     RawClient client = server.connect();
     ASSERT_TRUE(client.send(poll_request()));
     ScriptedEngine::Call claim = engine->next();
-    const std::stop_token abandoned = std::get<Claim>(claim.request).abandoned;
+    const std::stop_token abandoned = ff::get<Claim>(claim.request).abandoned;
     EXPECT_FALSE(abandoned.stop_requested());
     client.reset();
     ASSERT_TRUE(eventually("the engine is told", [&] { return abandoned.stop_requested(); }));
@@ -111,7 +111,7 @@ TEST(Poll, WorkForSomebodyWhoHasGoneIsGivenBack) {
     task.handle.lease_epoch = 7;
     claim.done(Reply(ClaimResult{{task}}));
     ScriptedEngine::Call release = engine->next();
-    const auto* released = std::get_if<Release>(&release.request);
+    const auto* released = ff::get_if<Release>(&release.request);
     ASSERT_NE(released, nullptr);
     EXPECT_EQ(released->lease.lease_epoch, 7U);
     // The server goes only when the engine has answered that too.
@@ -142,7 +142,7 @@ TEST(Poll, WorkWhoseAnswerCouldNotBeSentIsGivenBack) {
     ASSERT_TRUE(client.hears_within(patience)) << "the answer is under way";
     client.reset();
     ScriptedEngine::Call release = engine->next();
-    const auto* released = std::get_if<Release>(&release.request);
+    const auto* released = ff::get_if<Release>(&release.request);
     ASSERT_NE(released, nullptr);
     EXPECT_EQ(released->lease.lease_epoch, 7U);
     release.done(Reply(std::in_place_type<StateResult>));

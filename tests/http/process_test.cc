@@ -243,13 +243,13 @@ TEST(ServeProcess, SecretsAreInNoLine) {
                   .status,
               404);
     EXPECT_EQ(client.ask(request_text("GET", "/v1/approve/c411back")).status, 404);
-    EXPECT_EQ(client
-                  .ask(json_request("POST", "/v1/admin/rotate-waitpoint-secret",
-                                    R"({"new_kid":"k2","new_secret_hex":")" +
-                                        std::string(64, 'a') + "\"}",
-                                    {admin}))
-                  .status,
-              200);
+    EXPECT_EQ(
+        client
+            .ask(json_request(
+                "POST", "/v1/admin/rotate-waitpoint-secret",
+                R"({"new_kid":"k2","new_secret_hex":")" + std::string(64, 'a') + "\"}", {admin}))
+            .status,
+        200);
     EXPECT_EQ(server.stop(), 0);
     for (const std::string& text :
          {server.process().err(), server.process().out(), config.body, metrics}) {

@@ -172,9 +172,9 @@ TEST(WaitpointTokens, NeedTheAdminTokenIfThereIsOne) {
     options.service.gate.api_token = "ordinary";
     options.service.gate.admin_token = "admin";
     const TestServer server(std::move(options));
-    const std::string path =
-        "/v1/executions/" + encoded("{fp:0}:00000000-0000-0000-0000-000000000001") +
-        "/waitpoints/00000000-0000-0000-0000-000000000002/token";
+    const std::string path = "/v1/executions/" +
+                             encoded("{fp:0}:00000000-0000-0000-0000-000000000001") +
+                             "/waitpoints/00000000-0000-0000-0000-000000000002/token";
     const auto ask = [&](const std::string& token) {
         return server.ask(request_text("GET", path, {}, {"Authorization: Bearer " + token}));
     };
@@ -221,7 +221,7 @@ TEST_F(Rotations, ComeOneAtATime) {
     RawClient first = server->connect();
     first.send(json_request("POST", rotate_path, rotate_body()));
     auto call = engine->next();
-    EXPECT_EQ(std::get<RotateWaitpointKey>(call.request).grace_ms, 5) << "the server's own";
+    EXPECT_EQ(ff::get<RotateWaitpointKey>(call.request).grace_ms, 5) << "the server's own";
     const RawAnswer second = server->post(rotate_path, rotate_body());
     EXPECT_EQ(second.status, 429);
     EXPECT_EQ(second.body,

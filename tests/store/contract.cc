@@ -653,6 +653,11 @@ void Transaction::apply(core::Changes changes) {
     snapshot.apply(std::move(changes));
 }
 
+void load(Store& store, Transaction& transaction, const core::ReadSet& set) {
+    auto loaded = store.load(set, transaction.snapshot);
+    ASSERT_TRUE(loaded) << loaded.error().message();
+}
+
 expected<void> Transaction::commit(TimestampMs now) {
     return store_.commit(snapshot, now, retention);
 }

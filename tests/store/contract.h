@@ -132,6 +132,9 @@ class Transaction {
     Store& store_;
 };
 
+/// Loads into the transaction; everything must go well.
+void load(Store& store, Transaction& transaction, const core::ReadSet& set);
+
 /// The statements that made a store when this was the newest version of the schema.
 std::string older_schema(Dialect dialect, int version);
 

@@ -22,12 +22,6 @@ using core::Waitpoint;
 WaitpointId waitpoint_id(std::uint64_t n) { return {uuid_of(n)}; }
 SignalId signal_id(std::uint64_t n) { return {uuid_of(n)}; }
 
-/// Loads into the transaction; everything must go well.
-void load(Store& store, Transaction& transaction, const ReadSet& set) {
-    auto loaded = store.load(set, transaction.snapshot);
-    ASSERT_TRUE(loaded) << loaded.error().message();
-}
-
 /// Suspended, in its first episode, with this many open waitpoints.
 Execution suspended(Eid eid, RouteId route, std::uint32_t waitpoints) {
     Execution e = waiting(eid, route);
@@ -126,27 +120,33 @@ TEST_P(StoreContract, every_column_of_a_wait_can_change_alone) {
     const Waitpoint other_waitpoint = full_waitpoint(1, 7);
     const Signal other_signal = full_signal(1, 1, 7);
     put(store(), changes(suspension, waitpoint, signal));
-    for_each_column<Suspension>([&](const auto& column) {
-        for (const Suspension* from : {&other_suspension, &plain_suspension}) {
-            column.access(suspension) = column.access(*from);
+    const auto change_suspension = [&](const ColumnInfo& column, auto& member, const auto& one,
+                                       const auto& two) {
+        for (const auto* from : {&one, &two}) {
+            member = *from;
             put(store(), changes(suspension));
             EXPECT_EQ(find_suspension(store(), suspension.key), suspension) << column.name;
         }
-    });
-    for_each_column<Waitpoint>([&](const auto& column) {
-        for (const Waitpoint* from : {&other_waitpoint, &plain_waitpoint}) {
-            column.access(waitpoint) = column.access(*from);
+    };
+    for_each_column<Suspension>(change_suspension, suspension, other_suspension, plain_suspension);
+    const auto change_waitpoint = [&](const ColumnInfo& column, auto& member, const auto& one,
+                                      const auto& two) {
+        for (const auto* from : {&one, &two}) {
+            member = *from;
             put(store(), changes(waitpoint));
             EXPECT_EQ(find_waitpoint(store(), 7), waitpoint) << column.name;
         }
-    });
-    for_each_column<Signal>([&](const auto& column) {
-        for (const Signal* from : {&other_signal, &plain_signal}) {
-            column.access(signal) = column.access(*from);
+    };
+    for_each_column<Waitpoint>(change_waitpoint, waitpoint, other_waitpoint, plain_waitpoint);
+    const auto change_signal = [&](const ColumnInfo& column, auto& member, const auto& one,
+                                   const auto& two) {
+        for (const auto* from : {&one, &two}) {
+            member = *from;
             put(store(), changes(signal));
             EXPECT_EQ(ledger(store(), 1), std::vector{signal}) << column.name;
         }
-    });
+    };
+    for_each_column<Signal>(change_signal, signal, other_signal, plain_signal);
 }
 
 // The batch is made to believe in another row than the store has: what it did not change stays.
@@ -186,8 +186,8 @@ TEST_P(StoreContract, only_the_columns_of_a_wait_that_changed_are_written) {
 TEST_P(StoreContract, a_row_of_a_wait_that_is_there_cannot_be_made_again) {
     const Satisfier satisfier{{{1, 1}, 0, "x"}, 1};
     const HmacKey key{"k1", "x", false, t0, true, {}};
-    put(store(), changes(suspension_of(1, 1), waitpoint_of(1, 7), signal_of(1, 1, 7), satisfier,
-                         key));
+    put(store(),
+        changes(suspension_of(1, 1), waitpoint_of(1, 7), signal_of(1, 1, 7), satisfier, key));
     const auto refuses = [&](core::Changes again) {
         Transaction transaction(store());
         transaction.apply_blind(std::move(again));
@@ -209,9 +209,9 @@ TEST_P(StoreContract, waits_of_a_transaction_that_is_given_up_are_not_there) {
     put(store(), changes(waitpoint_of(1, 7), HmacKey{"k1", "x", false, t0, true, {}}));
     {
         Transaction transaction(store());
-        core::Changes all = changes(closed(waitpoint_of(1, 7)), waitpoint_of(1, 8),
-                                    suspension_of(1, 1), signal_of(1, 1, 7),
-                                    Satisfier{{{1, 1}, 0, "x"}, 1});
+        core::Changes all =
+            changes(closed(waitpoint_of(1, 7)), waitpoint_of(1, 8), suspension_of(1, 1),
+                    signal_of(1, 1, 7), Satisfier{{{1, 1}, 0, "x"}, 1});
         all.delete_hmac_keys.push_back("k1");
         transaction.apply(std::move(all));
     }
@@ -575,8 +575,8 @@ TEST_P(StoreContract, what_the_batch_did_to_the_waits_of_an_execution_goes_with_
 TEST_P(StoreContract, open_waitpoints_are_paged_by_id) {
     Waitpoint active = waitpoint_of(1, 3);
     active.state = WaitpointState::active;
-    put(store(), changes(waitpoint_of(1, 5), active, closed(waitpoint_of(1, 4)),
-                         waitpoint_of(1, 1), waitpoint_of(2, 2)));
+    put(store(), changes(waitpoint_of(1, 5), active, closed(waitpoint_of(1, 4)), waitpoint_of(1, 1),
+                         waitpoint_of(2, 2)));
     const auto page = [&](std::optional<WaitpointId> after, std::size_t limit) {
         std::vector<std::uint64_t> out;
         for (const Waitpoint& row :
@@ -627,8 +627,8 @@ TEST_P(StoreContract, suspended_executions_are_listed_by_the_end_of_their_time) 
     };
     Suspension elsewhere = until(9, t0);
     elsewhere.lane = "other";
-    put(store(), changes(until(4, core::no_deadline), until(3, core::no_deadline),
-                         until(1, t0 + 9), until(2, t0 + 5), until(5, {}), elsewhere));
+    put(store(), changes(until(4, core::no_deadline), until(3, core::no_deadline), until(1, t0 + 9),
+                         until(2, t0 + 5), until(5, {}), elsewhere));
     using Place = Reader::SuspendedKey;
     const auto page = [&](const char* lane, std::optional<Place> after, std::size_t limit) {
         std::vector<Eid> out;
@@ -652,8 +652,8 @@ TEST_P(StoreContract, suspended_executions_are_listed_by_the_end_of_their_time) 
 }
 
 TEST_P(StoreContract, the_ledger_is_read_in_pages_and_by_number) {
-    put(store(), changes(signal_of(1, 10, 7), signal_of(1, 2, 7), signal_of(1, 1, 8),
-                         signal_of(2, 3, 9)));
+    put(store(),
+        changes(signal_of(1, 10, 7), signal_of(1, 2, 7), signal_of(1, 1, 8), signal_of(2, 3, 9)));
     const auto seqs = [](const std::vector<Signal>& rows) {
         std::vector<std::uint64_t> out;
         for (const Signal& row : rows) {
@@ -686,9 +686,9 @@ TEST_P(StoreContract, waits_survive_closing) {
         GTEST_SKIP() << "nothing does";
     }
     const RouteId where = route();
-    put(store(), changes(suspended(1, where, 1), input_of(1), full_suspension(1, 1),
-                         full_waitpoint(1, 7), full_signal(1, 3, 7),
-                         Satisfier{{{1, 1}, 3, "x"}, 3}, full_key("k1")));
+    put(store(),
+        changes(suspended(1, where, 1), input_of(1), full_suspension(1, 1), full_waitpoint(1, 7),
+                full_signal(1, 3, 7), Satisfier{{{1, 1}, 3, "x"}, 3}, full_key("k1")));
     reopen();
     EXPECT_EQ(find_suspension(store(), {1, 1}), full_suspension(1, 1));
     EXPECT_EQ(find_waitpoint(store(), 7), full_waitpoint(1, 7));

@@ -53,7 +53,10 @@ void randomise(Random& random, T& value) {
     } else if constexpr (std::is_same_v<T, ExecutionId>) {
         value = id_of(random.uniform(3));
     } else if constexpr (std::is_same_v<T, core::ExecutionExtra>) {
-        for_each_column<T>([&](const auto& column) { randomise(random, column.access(value)); });
+        const auto randomise_one = [&](const ColumnInfo&, auto& member) {
+            randomise(random, member);
+        };
+        for_each_column<T>(randomise_one, value);
     } else if constexpr (std::is_same_v<T, Tags>) {
         value.clear();
         for (std::uint64_t n = random.uniform(3); n > 0; --n) {
@@ -71,11 +74,12 @@ template <class Row>
 void randomise_columns(Random& random, Row& row, std::size_t keep) {
     const std::uint64_t chance = random.uniform(8);
     std::size_t i = 0;
-    for_each_column<Row>([&](const auto& column) {
+    const auto randomise_some = [&](const ColumnInfo&, auto& member) {
         if (i++ >= keep && random.uniform(8) <= chance) {
-            randomise(random, column.access(row));
+            randomise(random, member);
         }
-    });
+    };
+    for_each_column<Row>(randomise_some, row);
 }
 
 std::string word(const std::string& stem, std::uint64_t n) { return stem + std::to_string(n); }
@@ -116,11 +120,11 @@ class Player {
             case 13:
             case 14: return flow(random);
             case 15:
-            case 16: return edge(random);
+            case 16: return edge(random, step.which);
             case 17: return group(random);
             case 18: return work(random);
             case 19: return erase_flow(random);
-            case 20: return look_at_flow(random);
+            case 20: return look_at_flow(random, step.which);
             default: return upkeep(random);
         }
     }
@@ -160,6 +164,11 @@ class Player {
         const bool there =
             cell != nullptr && cell->execution.current && cell->execution.current->eid == eid[0];
         return there ? &*cell->execution.current : nullptr;
+    }
+
+    std::optional<ExecutionId> pick_id(std::uint8_t which) {
+        const Execution* found = pick(which);
+        return found != nullptr ? std::optional(found->id) : std::nullopt;
     }
 
     RouteId any_route(Random& random) {
@@ -342,10 +351,17 @@ class Player {
         }
     }
 
-    void edge(Random& random) {
+    /// Edges join executions that are there, as core sees to: a store may count on it that a new
+    /// execution has none.
+    void edge(Random& random, std::uint8_t which) {
         const std::uint64_t flow = random.uniform(3);
         bool gone = false;
         if (find_flow(flow_id_of(flow), gone) == nullptr) {
+            return;
+        }
+        const std::optional<ExecutionId> from = pick_id(which);
+        const std::optional<ExecutionId> to = pick_id(static_cast<std::uint8_t>(random.uniform(9)));
+        if (!from || !to) {
             return;
         }
         core::Edge row = edge_of(flow, 10 * flow + random.uniform(4), 0, 0);
@@ -355,8 +371,8 @@ class Player {
         if (const core::Edge* current = transaction_.snapshot.edge(row.key)) {
             row = *current;
         } else {
-            row.upstream = id_of(random.uniform(3));
-            row.downstream = id_of(random.uniform(3));
+            row.upstream = *from;
+            row.downstream = *to;
         }
         const ExecutionId downstream = row.downstream;
         randomise_columns(random, row, 3);
@@ -399,9 +415,9 @@ class Player {
     }
 
     /// All that belongs to a flow, with what the batch did to it.
-    void look_at_flow(Random& random) {
+    void look_at_flow(Random& random, std::uint8_t which) {
         const FlowId flow = flow_id_of(random.uniform(3));
-        const ExecutionId end = id_of(random.uniform(3));
+        const ExecutionId end = pick_id(which).value_or(id_of(0));
         core::ReadSet set;
         set.flows.push_back(flow);
         set.members.emplace_back(flow, core::ReadSet::ExecutionNeed{});
@@ -527,6 +543,10 @@ class Picture {
             note("history" + of, history);
             FF_TRY(const auto logged, r.log_events_of(e.eid, all));
             note("log" + of, logged);
+            FF_TRY(const auto out, r.outbound(e.id));
+            note("edges out" + of, out);
+            FF_TRY(const auto in, r.inbound(e.id));
+            note("edges in" + of, in);
             ids_.push_back(e.id);
         }
         FF_TRY(const auto routes, r.routes());
@@ -573,10 +593,6 @@ class Picture {
             note("groups of" + of, groups);
             FF_TRY(const auto own, r.flow_work(id, all));
             note("work of" + of, own);
-            FF_TRY(const auto out, r.outbound(id_of(n)));
-            note("edges out" + of, out);
-            FF_TRY(const auto in, r.inbound(id_of(n)));
-            note("edges in" + of, in);
         }
         return {};
     }

@@ -32,47 +32,50 @@ TEST(Tables, an_empty_value_differs_from_an_absent_one) {
     with.result = "";
     const ColumnMask mask = difference(with, core::Attempt{});
     EXPECT_EQ(std::popcount(mask), 1);
-    EXPECT_EQ(insert_text<core::Attempt>(mask), "INSERT INTO ff_attempt (result) VALUES ($1)");
+    EXPECT_EQ(insert_text(table_info<core::Attempt>, mask),
+              "INSERT INTO ff_attempt (result) VALUES ($1)");
 }
 
 TEST(Tables, an_insert_always_names_the_key_and_what_has_no_default) {
     EXPECT_EQ(insert_mask(Lane{}), 0b001U);
     EXPECT_EQ(insert_mask(Lane{"x", LaneState::draining, 0}), 0b011U);
-    EXPECT_EQ(insert_text<core::Execution>(insert_mask(core::Execution{})),
+    EXPECT_EQ(insert_text(table_info<core::Execution>, insert_mask(core::Execution{})),
               "INSERT INTO ff_exec_core (eid, id) VALUES ($1, $2)");
-    EXPECT_EQ(insert_text<core::IdempotencyEntry>(insert_mask(core::IdempotencyEntry{})),
-              "INSERT INTO ff_idempotency (namespace, idempotency_key, execution_id)"
-              " VALUES ($1, $2, $3)");
+    EXPECT_EQ(
+        insert_text(table_info<core::IdempotencyEntry>, insert_mask(core::IdempotencyEntry{})),
+        "INSERT INTO ff_idempotency (namespace, idempotency_key, execution_id)"
+        " VALUES ($1, $2, $3)");
 }
 
 TEST(Tables, texts_are_made_from_the_columns) {
     EXPECT_EQ(column_list<Lane>(), "lane_id, lane_state, registered_at");
     EXPECT_EQ(column_list<Lane>("l."), "l.lane_id, l.lane_state, l.registered_at");
-    EXPECT_EQ(insert_text<Lane>(all_columns<Lane>()),
+    EXPECT_EQ(insert_text(table_info<Lane>, all_columns<Lane>()),
               "INSERT INTO ff_lane_registry (lane_id, lane_state, registered_at)"
               " VALUES ($1, $2, $3)");
-    EXPECT_EQ(insert_text<Lane>(0b101, " RETURNING lane_id"),
+    EXPECT_EQ(insert_text(table_info<Lane>, 0b101, " RETURNING lane_id"),
               "INSERT INTO ff_lane_registry (lane_id, registered_at) VALUES ($1, $2)"
               " RETURNING lane_id");
-    EXPECT_EQ(upsert_text<Lane>(),
+    EXPECT_EQ(insert_text(table_info<Lane>, all_columns<Lane>(), conflict_clause(table_info<Lane>)),
               "INSERT INTO ff_lane_registry (lane_id, lane_state, registered_at)"
               " VALUES ($1, $2, $3) ON CONFLICT (lane_id) DO UPDATE SET"
               " lane_state = excluded.lane_state, registered_at = excluded.registered_at");
-    EXPECT_EQ(update_text<Lane>(0b110),
+    EXPECT_EQ(update_text(table_info<Lane>, 0b110),
               "UPDATE ff_lane_registry SET lane_state = $1, registered_at = $2"
               " WHERE lane_id = $3");
-    EXPECT_EQ(key_condition<core::Attempt>(4), "eid = $4 AND attempt_index = $5");
-    EXPECT_EQ(delete_text<core::Attempt>(),
+    EXPECT_EQ(delete_text(table_info<core::Attempt>),
               "DELETE FROM ff_attempt WHERE eid = $1 AND attempt_index = $2");
-    EXPECT_EQ(first_page_text<Lane>(),
+    EXPECT_EQ(first_page_text(table_info<Lane>),
               "SELECT lane_id, lane_state, registered_at FROM ff_lane_registry"
               " ORDER BY lane_id LIMIT $1");
-    EXPECT_EQ(next_page_text<Lane>(),
+    EXPECT_EQ(next_page_text(table_info<Lane>),
               "SELECT lane_id, lane_state, registered_at FROM ff_lane_registry"
               " WHERE (lane_id) > ($1) ORDER BY lane_id LIMIT $2");
-    EXPECT_TRUE(next_page_text<core::Attempt>().ends_with(
-        " FROM ff_attempt WHERE (eid, attempt_index) > ($1, $2) ORDER BY eid, attempt_index"
-        " LIMIT $3"));
+    EXPECT_TRUE(
+        next_page_text(table_info<core::Attempt>)
+            .ends_with(
+                " FROM ff_attempt WHERE (eid, attempt_index) > ($1, $2) ORDER BY eid, attempt_index"
+                " LIMIT $3"));
 }
 
 /// A database with the schema of this program and nothing in it.
@@ -124,17 +127,18 @@ TYPED_TEST(TableOf, every_text_made_from_the_columns_prepares) {
         const auto statement = db->prepare(text);
         EXPECT_TRUE(statement) << text << ": " << statement.error().message();
     };
-    prepares(upsert_text<TypeParam>());
-    prepares(delete_text<TypeParam>());
-    prepares(first_page_text<TypeParam>());
-    prepares(next_page_text<TypeParam>());
-    prepares(insert_text<TypeParam>(all_columns<TypeParam>()));
-    prepares(update_text<TypeParam>(all_columns<TypeParam>() & ~key_mask<TypeParam>()));
+    prepares(insert_text(table_info<TypeParam>, all_columns<TypeParam>(),
+                         conflict_clause(table_info<TypeParam>)));
+    prepares(delete_text(table_info<TypeParam>));
+    prepares(first_page_text(table_info<TypeParam>));
+    prepares(next_page_text(table_info<TypeParam>));
+    prepares(insert_text(table_info<TypeParam>, all_columns<TypeParam>()));
+    prepares(update_text(table_info<TypeParam>, all_columns<TypeParam>() & ~key_mask<TypeParam>()));
     for (std::size_t i = 0; i < column_count<TypeParam>; ++i) {
         const ColumnMask one = ColumnMask{1} << i;
-        prepares(insert_text<TypeParam>(one | insert_mask(TypeParam{})));
+        prepares(insert_text(table_info<TypeParam>, one | insert_mask(TypeParam{})));
         if ((one & key_mask<TypeParam>()) == 0) {
-            prepares(update_text<TypeParam>(one));
+            prepares(update_text(table_info<TypeParam>, one));
         }
     }
 }

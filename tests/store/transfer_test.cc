@@ -29,11 +29,12 @@ std::string rows_missing(const std::string& a, const std::string& b) {
     EXPECT_TRUE((*db)->execute("ATTACH '" + b + "' AS other"));
     std::string out;
     for (const char* table :
-         {"ff_route", "ff_lane_registry", "ff_exec_core", "ff_exec_input", "ff_attempt",
-          "ff_claim_grant", "ff_idempotency", "ff_worker_registry", "ff_exec_event", "ff_log_event",
-          "ff_flow", "ff_edge", "ff_edge_group", "ff_flow_work", "ff_suspension", "ff_waitpoint",
-          "ff_signal", "ff_satisfier", "ff_hmac_key", "ff_ready", "ff_timer", "ff_listed",
-          "ff_exec_tag", "ff_partition_config"}) {
+         {"ff_route",      "ff_lane_registry", "ff_exec_core",   "ff_exec_input",
+          "ff_attempt",    "ff_claim_grant",   "ff_idempotency", "ff_worker_registry",
+          "ff_exec_event", "ff_log_event",     "ff_flow",        "ff_edge",
+          "ff_edge_group", "ff_flow_work",     "ff_suspension",  "ff_waitpoint",
+          "ff_signal",     "ff_satisfier",     "ff_hmac_key",    "ff_ready",
+          "ff_timer",      "ff_listed",        "ff_exec_tag",    "ff_partition_config"}) {
         const std::string name = table;
         const auto count = (*db)->scalar("SELECT COUNT(*) FROM (SELECT * FROM main." + name +
                                          " EXCEPT SELECT * FROM other." + name + ")");

@@ -39,9 +39,7 @@ class Warm : public testing::Test {
         row.live = 2;
         return row;
     }
-    static ExecutionId id_of(int n) {
-        return ExecutionId::for_flow(flow().id, {}, new_uuid_of(n));
-    }
+    static ExecutionId id_of(int n) { return ExecutionId::for_flow(flow().id, {}, new_uuid_of(n)); }
     static core::Execution member(int n, EligibilityState eligibility) {
         core::Execution row;
         row.id = id_of(n);
@@ -112,6 +110,15 @@ TEST_F(Warm, AMemberThatEndedIsNotKept) {
     changes.put_executions.push_back(ended);
     commit(std::move(changes));
     EXPECT_EQ(warm_.take(id_of(2)), std::nullopt);
+}
+
+TEST_F(Warm, WhatWentWithAFlowIsNotKept) {
+    commit_two_with_an_edge();
+    core::Changes changes;
+    changes.delete_flows.push_back(flow().id);
+    commit(std::move(changes));
+    EXPECT_EQ(warm_.take(flow().id), std::nullopt);
+    EXPECT_EQ(warm_.take_outbound(id_of(1)), std::nullopt);
 }
 
 }  // namespace

@@ -78,8 +78,8 @@ bool has_extension(const File& file, std::string_view extension) {
 bool is_source(const File& file) {
     const bool in_tree = file.path.starts_with("include/") || file.path.starts_with("src/") ||
                          file.path.starts_with("tests/") || file.path.starts_with("examples/");
-    return in_tree && (has_extension(file, ".h") || has_extension(file, ".hpp") ||
-                       has_extension(file, ".cc"));
+    return in_tree &&
+           (has_extension(file, ".h") || has_extension(file, ".hpp") || has_extension(file, ".cc"));
 }
 
 // `src/core/apply.cc` is in room `core`; nothing for files outside src/.
@@ -336,10 +336,10 @@ Faults check_own_header_first(const File& file, const std::vector<std::string>& 
 }
 
 Faults check_length(const File& file) {
-    if (file.lines.size() <= limit) {
+    if (file.lines.size() <= lines_max) {
         return {};
     }
-    return {{file.path, limit + 1, std::to_string(file.lines.size()) + " lines"}};
+    return {{file.path, lines_max + 1, std::to_string(file.lines.size()) + " lines"}};
 }
 
 // Paths of one person's machine. A path that merely continues (docs/work/) is not one.

@@ -36,7 +36,7 @@ Command refused(Error error) {
 }
 
 Command command_of(World& world, const Request& request) {
-    return std::visit(
+    return ff::visit(
         [&]<class Op>(Op op) -> Command {
             if constexpr (std::is_same_v<Op, CreateExecution>) {
                 auto ctx = world.context();
@@ -55,7 +55,7 @@ Command command_of(World& world, const Request& request) {
 }  // namespace
 
 std::optional<Error> run_one(World& world, const Request& request) {
-    return std::visit(
+    return ff::visit(
         [&]<class Op>(const Op& op) -> std::optional<Error> {
             if constexpr (requires { world.run(op); }) {
                 return refusal(world.run(op));

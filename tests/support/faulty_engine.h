@@ -78,7 +78,7 @@ class FaultyEngine final : public Engine {
     [[nodiscard]] std::optional<Op> last() const {
         const std::lock_guard lock(mutex_);
         const auto found = last_.find(std::string(Op::name));
-        return found == last_.end() ? std::nullopt : std::optional<Op>(std::get<Op>(found->second));
+        return found == last_.end() ? std::nullopt : std::optional<Op>(ff::get<Op>(found->second));
     }
 
     void call(Request request, DoneFn done) override {
@@ -107,7 +107,7 @@ class FaultyEngine final : public Engine {
                 }
                 plan->lost.push_back(loses_ ? loses_(requests[i]) : std::nullopt);
                 plan->places.push_back(i);
-                if (auto* claim = std::get_if<Claim>(&requests[i]); claim && keeps_claims_) {
+                if (auto* claim = ff::get_if<Claim>(&requests[i]); claim && keeps_claims_) {
                     claim->abandoned = {};
                 }
                 passed.push_back(std::move(requests[i]));
@@ -173,7 +173,7 @@ class FaultyEngine final : public Engine {
 template <class Op>
 FaultyEngine::FaultFn always(Error error) {
     return [error = std::move(error)](const Request& request) {
-        return std::holds_alternative<Op>(request) ? std::optional<Error>(error) : std::nullopt;
+        return ff::holds_alternative<Op>(request) ? std::optional<Error>(error) : std::nullopt;
     };
 }
 

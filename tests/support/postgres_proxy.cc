@@ -59,10 +59,10 @@ bool readable(int fd, int timeout_ms) {
 struct PostgresProxy::Stream {
     int client = -1;
     int server = -1;
-    bool greeted = false;          ///< the first message has no type
-    std::string heard;             ///< of the client, not passed on yet
-    std::set<std::string> commits; ///< names of statements that commit
-    Cut cut = Cut::none;           ///< decided, and to be done at the end of the pipeline
+    bool greeted = false;           ///< the first message has no type
+    std::string heard;              ///< of the client, not passed on yet
+    std::set<std::string> commits;  ///< names of statements that commit
+    Cut cut = Cut::none;            ///< decided, and to be done at the end of the pipeline
 
     /// Takes one whole message off what was heard; empty when there is none.
     std::string take_message() {
@@ -135,8 +135,8 @@ void PostgresProxy::carry(int client) {
     stream.client = client;
     stream.server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const sockaddr_un address = address_of(server_);
-    bool open = connect(stream.server, reinterpret_cast<const sockaddr*>(&address),
-                        sizeof(address)) == 0;
+    bool open =
+        connect(stream.server, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
     while (open && !stop_) {
         std::array<pollfd, 2> waits{{{stream.client, POLLIN, 0}, {stream.server, POLLIN, 0}}};
         if (poll(waits.data(), waits.size(), look_ms) <= 0) {

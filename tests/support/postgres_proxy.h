@@ -20,10 +20,10 @@ class PostgresProxy {
     /// What happens at the next COMMIT.
     enum class Cut {
         none,
-        before,         ///< the server never sees it, and that the client has gone
-        unheard,        ///< the server never sees it, nor that the client has gone
-        at_once,        ///< the server gets it; nobody waits for what it does
-        after,          ///< the server has done it
+        before,   ///< the server never sees it, and that the client has gone
+        unheard,  ///< the server never sees it, nor that the client has gone
+        at_once,  ///< the server gets it; nobody waits for what it does
+        after,    ///< the server has done it
     };
 
     /// Passes connections on to the socket at `server`.

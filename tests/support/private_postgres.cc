@@ -69,8 +69,7 @@ pid_t PrivatePostgres::spawn(const std::string& program,
         }
         prctl(PR_SET_PDEATHSIG, SIGQUIT);  // behind setuid, which forgets it
         const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-        if (chdir(folder_.path().c_str()) != 0 || out < 0 || dup2(out, 1) < 0 ||
-            dup2(out, 2) < 0) {
+        if (chdir(folder_.path().c_str()) != 0 || out < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) {
             _exit(126);
         }
         execv(path.c_str(), pointers.data());

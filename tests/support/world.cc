@@ -99,8 +99,7 @@ const core::Execution* World::candidate(const Claim& op) const {
         const LaneState lane = records.lanes.at(way.key.lane).state;
         if (core::ready_key(e) && !e.gate && contains(op.lanes, way.key.lane) &&
             lane != LaneState::paused && lane != LaneState::disabled &&
-            satisfies(op.capabilities, way.required) &&
-            (!op.ns || *op.ns == way.key.ns) &&
+            satisfies(op.capabilities, way.required) && (!op.ns || *op.ns == way.key.ns) &&
             (op.kinds.empty() || contains(op.kinds, way.key.kind)) &&
             (best == nullptr || place(e) < place(*best))) {
             best = &e;

@@ -95,10 +95,10 @@ void World::load_waits(const core::ReadSet& set, core::Snapshot& view) const {
                                    }));
     }
     for (const auto& [eid, key] : wanted.suspend_keys) {
-        view.waits.load_suspend_key(
-            eid, key, last_of(records.suspensions, [&](const core::Suspension& row) {
-                return row.key.eid == eid && row.idempotency_key == key;
-            }));
+        view.waits.load_suspend_key(eid, key,
+                                    last_of(records.suspensions, [&](const core::Suspension& row) {
+                                        return row.key.eid == eid && row.idempotency_key == key;
+                                    }));
     }
     for (const core::SatisfierKey& key : wanted.satisfiers) {
         const auto it = records.satisfiers.find(key);
@@ -138,11 +138,10 @@ void World::erase_waits(core::Eid eid) {
 }
 
 void World::check_waits(const core::Execution& e) {
-    const auto suspensions = all_of(records.suspensions, [&](const core::Suspension& row) {
-        return row.key.eid == e.eid;
-    });
-    const auto waitpoints = all_of(
-        records.waitpoints, [&](const core::Waitpoint& row) { return row.eid == e.eid; });
+    const auto suspensions = all_of(
+        records.suspensions, [&](const core::Suspension& row) { return row.key.eid == e.eid; });
+    const auto waitpoints =
+        all_of(records.waitpoints, [&](const core::Waitpoint& row) { return row.eid == e.eid; });
     std::ranges::move(core::check_waits(e, suspensions, waitpoints),
                       std::back_inserter(violations));
 }

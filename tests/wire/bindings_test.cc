@@ -13,17 +13,13 @@ namespace ff::wire::test {
 
 namespace {
 
-template <std::size_t... I>
-void collect(std::multimap<std::string, std::string_view>& out, std::index_sequence<I...>) {
-    (out.emplace(std::string(to_string(binding<std::variant_alternative_t<I, Request>>.method)) +
-                     " " + std::string(binding<std::variant_alternative_t<I, Request>>.path),
-                 std::variant_alternative_t<I, Request>::name),
-     ...);
-}
-
 std::multimap<std::string, std::string_view> bindings() {
     std::multimap<std::string, std::string_view> out;
-    collect(out, std::make_index_sequence<std::variant_size_v<Request>>());
+    Request::for_each_type([&]<class Op>(std::type_identity<Op>) {
+        out.emplace(
+            std::string(to_string(binding<Op>.method)) + " " + std::string(binding<Op>.path),
+            Op::name);
+    });
     return out;
 }
 

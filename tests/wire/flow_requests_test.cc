@@ -24,15 +24,6 @@ StageDependencyEdge staged() {
     return op;
 }
 
-LeaseRef lease() {
-    LeaseRef out(execution(2));
-    out.attempt_index = 0;
-    out.lease_id = LeaseId{uuid(4)};
-    out.lease_epoch = 1;
-    out.attempt_id = AttemptId{uuid(5)};
-    return out;
-}
-
 FlowNode plain_node(std::string name) {
     FlowNode node;
     node.name = std::move(name);

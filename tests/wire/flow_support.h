@@ -112,7 +112,7 @@ expected<typename Op::Result> received(const Answer& answer, const Op& op = {}) 
     if (!response) {
         return std::unexpected(response.error());
     }
-    return std::get<typename Op::Result>(*response);
+    return ff::get<typename Op::Result>(*response);
 }
 
 /// The same where it must be a result.
@@ -128,6 +128,46 @@ void expect_answer(const typename Op::Result& result, std::string_view text) {
     const Answer answer = write_answer<Op>(result);
     EXPECT_EQ(text_of(answer), text);
     EXPECT_TRUE(taken<Op>(answer) == result) << text;
+}
+
+/// A row of a table of errors, and what is told of it.
+struct ErrorRow {
+    ErrorCode code;
+    std::string_view detail;
+    int status;
+    std::string_view kind;   ///< empty: none is told
+    std::string_view retry;  ///< empty: none is told
+    std::string_view error;
+};
+
+inline std::string member_text(const json& body, std::string_view name) {
+    const json* member = body.find(name);
+    if (member == nullptr) {
+        return "";
+    }
+    return member->if_string() != nullptr ? *member->if_string() : js::dump(*member);
+}
+
+inline void expect_row(const ErrorRow& row, std::string_view operation = "") {
+    const Error error{row.code, std::string(row.detail), {}};
+    const Answer answer = write_error(error, operation);
+    const auto body = js::parse(answer.body);
+    ASSERT_TRUE(body) << answer.body;
+    EXPECT_EQ(answer.status, row.status) << answer.body;
+    EXPECT_EQ(member_text(*body, "error"), row.error) << answer.body;
+    EXPECT_EQ(member_text(*body, "kind"), row.kind) << answer.body;
+    EXPECT_EQ(member_text(*body, "retryable"), row.retry) << answer.body;
+    EXPECT_EQ(member_text(*body, "code"), to_string(row.code)) << answer.body;
+    EXPECT_EQ(read_error(answer.status, answer.body), error) << answer.body;
+}
+
+inline LeaseRef lease() {
+    LeaseRef out(execution(2));
+    out.attempt_index = 0;
+    out.lease_id = LeaseId{uuid(4)};
+    out.lease_epoch = 1;
+    out.attempt_id = AttemptId{uuid(5)};
+    return out;
 }
 
 }  // namespace ff::wire::test

@@ -109,8 +109,8 @@ TEST(SuspensionAnswers, OfSignals) {
 
 TEST(SuspensionAnswers, OfKeys) {
     expect_answer<SeedWaitpointKey>({true, false, "k1"}, R"(200 {"Seeded":{"kid":"k1"}})");
-    expect_answer<SeedWaitpointKey>(
-        {false, true, "k1"}, R"(200 {"AlreadySeeded":{"kid":"k1","same_secret":true}})");
+    expect_answer<SeedWaitpointKey>({false, true, "k1"},
+                                    R"(200 {"AlreadySeeded":{"kid":"k1","same_secret":true}})");
     const RotateKeyResult rotated{true, "k1", "k2", 3, 4};
     EXPECT_EQ(text_of(write_answer<RotateWaitpointKey>(rotated)),
               R"(200 {"rotated":1,"failed":[],"new_kid":"k2"})");
@@ -140,8 +140,8 @@ TEST(SuspensionAnswers, OpenWaitpointsAreAnArrayAndTheCursorIsInTheHead) {
     const Response read = read_answer(Request(ListPendingWaitpoints{}),
                                       {whole.status, whole.body, {}, whole.headers[0].second});
     ASSERT_TRUE(read) << read.error().message();
-    EXPECT_EQ(std::get<WaitpointPage>(*read).waitpoints, page.waitpoints);
-    EXPECT_EQ(std::get<WaitpointPage>(*read).next_cursor, page.next_cursor);
+    EXPECT_EQ(ff::get<WaitpointPage>(*read).waitpoints, page.waitpoints);
+    EXPECT_EQ(ff::get<WaitpointPage>(*read).next_cursor, page.next_cursor);
     const Response strange = read_answer(Request(ListPendingWaitpoints{}), {200, "[]", {}, "x"});
     EXPECT_FALSE(strange);
     EXPECT_TRUE(write_answer<ListPendingWaitpoints>({}).headers.empty());
@@ -154,9 +154,8 @@ TEST(SuspensionAnswers, ATokenIsKeptByNobodyOnTheWay) {
     EXPECT_EQ(token.headers, no_store);
     EXPECT_EQ(taken<ReadWaitpointToken>(token), "k1:aa");
     const Answer none = write_answer<ReadWaitpointToken>(std::nullopt);
-    EXPECT_EQ(
-        text_of(none),
-        R"x(404 {"error":"waitpoint token not found (consumed, expired, or unknown id)"})x");
+    EXPECT_EQ(text_of(none),
+              R"x(404 {"error":"waitpoint token not found (consumed, expired, or unknown id)"})x");
     EXPECT_EQ(none.headers, no_store);
     EXPECT_EQ(taken<ReadWaitpointToken>(none), std::nullopt);
 }

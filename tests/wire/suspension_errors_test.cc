@@ -5,18 +5,9 @@ namespace ff::wire::test {
 
 namespace {
 
-struct Row {
-    ErrorCode code;
-    std::string_view detail;
-    int status;
-    std::string_view kind;   ///< empty: none is told
-    std::string_view retry;  ///< empty: none is told
-    std::string_view error;
-};
-
 /// Where chapter 07 and this one differ on whether to come again, chapter 07 counts:
 /// execution_not_active and no_active_lease do not pass.
-const Row rows[] = {
+const ErrorRow suspension_rows[] = {
     {ErrorCode::execution_not_found, "", 404, "", "", "not found: execution"},
     {ErrorCode::waitpoint_not_found, "", 404, "", "", "not found: waitpoint"},
     {ErrorCode::missing_token, "", 400, "", "", "validation_error: missing_token"},
@@ -81,37 +72,16 @@ const Row rows[] = {
      "retry_exhausted: RetryExhausted"},
 };
 
-std::string member_text(const json& body, std::string_view name) {
-    const json* member = body.find(name);
-    if (member == nullptr) {
-        return "";
-    }
-    return member->if_string() != nullptr ? *member->if_string() : js::dump(*member);
-}
-
-void expect_row(const Row& row, std::string_view operation) {
-    const Error error{row.code, std::string(row.detail), {}};
-    const Answer answer = write_error(error, operation);
-    const auto body = js::parse(answer.body);
-    ASSERT_TRUE(body) << answer.body;
-    EXPECT_EQ(answer.status, row.status) << answer.body;
-    EXPECT_EQ(member_text(*body, "error"), row.error) << answer.body;
-    EXPECT_EQ(member_text(*body, "kind"), row.kind) << answer.body;
-    EXPECT_EQ(member_text(*body, "retryable"), row.retry) << answer.body;
-    EXPECT_EQ(member_text(*body, "code"), to_string(row.code)) << answer.body;
-    EXPECT_EQ(read_error(answer.status, answer.body), error) << answer.body;
-}
-
 }  // namespace
 
 TEST(SuspensionErrors, AreThoseOfTheTable) {
-    for (const Row& row : rows) {
+    for (const ErrorRow& row : suspension_rows) {
         expect_row(row, DeliverSignal::name);
     }
 }
 
 TEST(SuspensionErrors, AWaitpointThatIsNotThereIsNotThereForAnybody) {
-    const Row absent{ErrorCode::waitpoint_not_found, "", 404, "", "", "not found: waitpoint"};
+    const ErrorRow absent{ErrorCode::waitpoint_not_found, "", 404, "", "", "not found: waitpoint"};
     for (const std::string_view operation :
          {Suspend::name, CloseWaitpoint::name, DeliverApprovalSignal::name}) {
         expect_row(absent, operation);

@@ -21,15 +21,6 @@ std::string at(std::string_view rest) {
 
 WaitpointId waitpoint() { return {uuid(6)}; }
 
-LeaseRef lease() {
-    LeaseRef out(execution(2));
-    out.attempt_index = 0;
-    out.lease_id = LeaseId{uuid(4)};
-    out.lease_epoch = 1;
-    out.attempt_id = AttemptId{uuid(5)};
-    return out;
-}
-
 DeliverSignal signal() {
     DeliverSignal op;
     op.execution_id = execution(2);
@@ -66,15 +57,14 @@ TEST(SuspensionRequests, OfASuspension) {
     op.lease = lease();
     op.waitpoints = {WaitpointBinding::fresh("a"), WaitpointBinding::pending(waitpoint())};
     op.resume_condition = ResumeCondition::single("a", "done");
-    expect_request(
-        op, "POST " + at("/attempts/0/suspend") + " {" + std::string(fence_text) +
-                R"(,"waitpoints":[{"Fresh":{"waitpoint_key":"a"}},)"
-                R"({"UsePending":{"waitpoint_id":")" +
-                std::string(waitpoint_text) + R"("}}],"resume_condition":)" +
-                op.resume_condition.to_json() + R"(,"resume_policy":)" +
-                core::to_json(op.resume_policy) +
-                R"(,"reason_code":"WaitingForSignal","requested_by":"Worker",)"
-                R"("timeout_behavior":"Fail","idempotency_key":""})");
+    expect_request(op, "POST " + at("/attempts/0/suspend") + " {" + std::string(fence_text) +
+                           R"(,"waitpoints":[{"Fresh":{"waitpoint_key":"a"}},)"
+                           R"({"UsePending":{"waitpoint_id":")" +
+                           std::string(waitpoint_text) + R"("}}],"resume_condition":)" +
+                           op.resume_condition.to_json() + R"(,"resume_policy":)" +
+                           core::to_json(op.resume_policy) +
+                           R"(,"reason_code":"WaitingForSignal","requested_by":"Worker",)"
+                           R"("timeout_behavior":"Fail","idempotency_key":""})");
     op.suspension_id = SuspensionId{uuid(7)};
     op.resume_policy.resume_delay_ms = 9;
     op.reason_code = SuspensionReason::waiting_for_approval;
@@ -83,8 +73,8 @@ TEST(SuspensionRequests, OfASuspension) {
     op.timeout_behavior = TimeoutBehavior::auto_resume_with_timeout_signal;
     op.continuation_metadata_pointer = "p";
     op.idempotency_key = "once";
-    const auto read = read_request<Suspend>(at("/attempts/0/suspend"),
-                                            write_request(Request(op)).body);
+    const auto read =
+        read_request<Suspend>(at("/attempts/0/suspend"), write_request(Request(op)).body);
     ASSERT_FALSE(read.fault) << read.fault->error;
     EXPECT_EQ(read.op.suspension_id, op.suspension_id);
     EXPECT_EQ(read.op.waitpoints, op.waitpoints);
@@ -249,11 +239,11 @@ TEST(SuspensionRequests, AreRefusedInTheirOrder) {
               "422 invalid JSON: Unprocessable Entity: waitpoint_id: missing");
     EXPECT_TRUE(fault_of<DeliverSignal>("/v1/executions/abc/signal", signal_body + "}")
                     .starts_with("400 invalid execution_id: "));
-    EXPECT_EQ(fault_of<DeliverSignal>(
-                  at("/signal"),
-                  signal_body +
-                      R"(,"execution_id":"{fp:7}:00000000-0000-0000-0000-000000000003"})"),
-              "400 path execution_id does not match body execution_id");
+    EXPECT_EQ(
+        fault_of<DeliverSignal>(
+            at("/signal"),
+            signal_body + R"(,"execution_id":"{fp:7}:00000000-0000-0000-0000-000000000003"})"),
+        "400 path execution_id does not match body execution_id");
     EXPECT_EQ(fault_of<DeliverSignal>(at("/signal"), signal_body + R"(,"target_scope":"flow"})"),
               "400 invalid_input: target_scope: unknown word \"flow\", expected one of waitpoint, "
               "execution");

@@ -371,7 +371,7 @@ TEST_F(Dispatch, AResultThatWasRefusedLeavesTheTaskOpen) {
 TEST_F(Dispatch, ATaskWhoseLastCallWasRefusedIsLetGo) {
     engine->refuse([](const Request& request) -> std::optional<Error> {
         const bool finishing =
-            std::holds_alternative<Complete>(request) || std::holds_alternative<Fail>(request);
+            ff::holds_alternative<Complete>(request) || ff::holds_alternative<Fail>(request);
         return finishing ? std::optional(Error{ErrorCode::invalid_input, "no", {}}) : std::nullopt;
     });
     Worker worker(engine, options());

@@ -49,7 +49,7 @@ TEST_F(Finishing, ALostAnswerIsFoundOutByRepeating) {
         std::atomic<int> lost{0};
         engine->lose_answers([&](const Request& request) -> std::optional<Error> {
             const bool finishing =
-                std::holds_alternative<Complete>(request) || std::holds_alternative<Fail>(request);
+                ff::holds_alternative<Complete>(request) || ff::holds_alternative<Fail>(request);
             if (finishing && lost++ == 0) {
                 return unreachable();
             }
@@ -96,7 +96,7 @@ TEST_F(Finishing, TheLeaseIsTheLimit) {
     worker.on("k", [&] { calls += 1; });
     engine->refuse([](const Request& request) -> std::optional<Error> {
         const bool touches =
-            std::holds_alternative<Complete>(request) || std::holds_alternative<Renew>(request);
+            ff::holds_alternative<Complete>(request) || ff::holds_alternative<Renew>(request);
         return touches ? std::optional<Error>(unreachable()) : std::nullopt;
     });
     start(worker);
@@ -130,7 +130,7 @@ TEST_F(Finishing, ARenewalThatFindsTheTaskEndedDoesNotStopItsHandler) {
     // It was carried out, but nobody hears of it until the second renewal has been answered.
     std::atomic<bool> deaf{true};
     engine->lose_answers([&](const Request& request) -> std::optional<Error> {
-        return deaf && std::holds_alternative<Complete>(request)
+        return deaf && ff::holds_alternative<Complete>(request)
                    ? std::optional<Error>(unreachable())
                    : std::nullopt;
     });

@@ -256,6 +256,7 @@ void expire(const Snapshot& view, Execution& e, const std::string& reason, Chang
     ending.release_reason = "expired:" + reason;
     ending.revoked_by = "reconciler";
     ending.attempt_failure_reason = reason;
+    ending.closed_as = StreamClosedReason::expired;
     e.failure_reason = reason;
     finish(view, e, std::move(ending), changes, now);
 }
@@ -266,7 +267,8 @@ expected<void> time_out_attempt(const Snapshot& view, Execution& e, Changes& cha
                                 const Context& ctx) {
     FF_TRY(const auto retry,
            try_schedule_retry(
-               view, e, {"attempt_timeout", "timeout", "expired:attempt_timeout", "reconciler"},
+               view, e, {"attempt_timeout", "timeout", "expired:attempt_timeout", "reconciler",
+                StreamClosedReason::expired},
                changes, ctx));
     if (!retry) {
         e.failure_category = "timeout";

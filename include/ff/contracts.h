@@ -16,26 +16,24 @@
 
 namespace ff {
 
-using Request =
-    OneOf<CreateExecution, Claim, ClaimForWorker, IssueClaimGrant, ClaimExecution,
-          ClaimResumedExecution, IssueGrantAndClaim, IssueReclaimGrant, ReclaimExecution, Renew,
-          Progress, Complete, Fail, CancelExecution, Delay, WaitChildren, Release,
-          MarkLeaseExpiredIfDue, RevokeLease, ChangePriority, ReplayExecution, BlockExecution,
-          UnblockExecution, SetExecutionTags, RemoveExecutionTag, SetLaneState, RegisterWorker,
-          HeartbeatWorker, MarkWorkerDead, RunScanner, DescribeExecution, ReadExecutionInfo,
-          ReadExecutionState, GetExecutionResult, ReadExecutionContext, ReadAttemptCounters,
-          ListAttempts, ListExecutions, SearchExecutions, ListLanes, ListWorkers, ListExpiredLeases,
-          ExplainExecution, ReadLeaseHistory, ReadCapabilities, ListScanners, ReadStoreReport,
-          CreateFlow, AddExecutionToFlow, StageDependencyEdge, SetEdgeGroupPolicy, ApplyDependency,
-          ApplyAllDependencies, ResolveDependency, PromoteExecution, CancelFlow, CancelFlowHeader,
-          AckCancelMember, SetFlowTags, RemoveFlowTag, SubmitFlow, SealFlow, SpawnChildren,
-          RetryFlow, PauseFlow, ResumeFlow, DescribeFlow, ListFlows, ListFlowMembers, ListEdges,
-          DescribeEdge, ReadFlowSummary, GetFlowTag, EvaluateEligibility, ReadInputs, ReadFlowGraph,
-          CreateWaitpoint, Suspend, CloseWaitpoint, DeliverSignal, DeliverApprovalSignal,
-          ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey,
-          ListWaitpointKeys, ListPendingWaitpoints, FindWaitpoint, ReadWaitpointToken,
-          ListSuspensions, ListSuspended, ListSignals, ObserveSignals, AppendFrames, ReadStream,
-          TailStream, ReadStreamSummary>;
+using Request = OneOf<
+    CreateExecution, Claim, ClaimForWorker, IssueClaimGrant, ClaimExecution, ClaimResumedExecution,
+    IssueGrantAndClaim, IssueReclaimGrant, ReclaimExecution, Renew, Progress, Complete, Fail,
+    CancelExecution, Delay, WaitChildren, Release, MarkLeaseExpiredIfDue, RevokeLease,
+    ChangePriority, ReplayExecution, BlockExecution, UnblockExecution, SetExecutionTags,
+    RemoveExecutionTag, SetLaneState, RegisterWorker, HeartbeatWorker, MarkWorkerDead, RunScanner,
+    DescribeExecution, ReadExecutionInfo, ReadExecutionState, GetExecutionResult,
+    ReadExecutionContext, ReadAttemptCounters, ListAttempts, ListExecutions, SearchExecutions,
+    ListLanes, ListWorkers, ListExpiredLeases, ExplainExecution, ReadLeaseHistory, ReadCapabilities,
+    ListScanners, ReadStoreReport, CreateFlow, AddExecutionToFlow, StageDependencyEdge,
+    SetEdgeGroupPolicy, ApplyDependency, ApplyAllDependencies, ResolveDependency, PromoteExecution,
+    CancelFlow, CancelFlowHeader, AckCancelMember, SetFlowTags, RemoveFlowTag, SubmitFlow, SealFlow,
+    SpawnChildren, RetryFlow, PauseFlow, ResumeFlow, DescribeFlow, ListFlows, ListFlowMembers,
+    ListEdges, DescribeEdge, ReadFlowSummary, GetFlowTag, EvaluateEligibility, ReadInputs,
+    ReadFlowGraph, CreateWaitpoint, Suspend, CloseWaitpoint, DeliverSignal, DeliverApprovalSignal,
+    ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey, ListWaitpointKeys,
+    ListPendingWaitpoints, FindWaitpoint, ReadWaitpointToken, ListSuspensions, ListSuspended,
+    ListSignals, ObserveSignals, AppendFrames, ReadStream, TailStream, ReadStreamSummary>;
 
 using Reply =
     OneOf<CreateResult, ClaimResult, ClaimForWorkerResult, Grant, ClaimedTask, OperatorLease,

@@ -60,8 +60,9 @@ struct Changes {
                put_groups.empty() && put_work.empty() && delete_work.empty() &&
                put_suspensions.empty() && put_waitpoints.empty() && put_signals.empty() &&
                put_satisfiers.empty() && put_hmac_keys.empty() && delete_hmac_keys.empty() &&
-               put_streams.empty() && delete_streams.empty() && put_summaries.empty() && put_frames.empty() &&
-               trim_frames.empty() && events.empty() && log_events.empty() && follow_ups.empty();
+               put_streams.empty() && delete_streams.empty() && put_summaries.empty() &&
+               put_frames.empty() && trim_frames.empty() && events.empty() && log_events.empty() &&
+               follow_ups.empty();
     }
 };
 

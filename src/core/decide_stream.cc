@@ -18,8 +18,8 @@ constexpr std::uint64_t durable_frames_default = 10'000;
 std::string kind_word(FrameKind kind) { return std::string(to_string(kind)); }
 
 expected<void> check_frame_type(std::string_view type) {
-    const bool control = std::ranges::any_of(
-        type, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+    const bool control =
+        std::ranges::any_of(type, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
     if (type.size() > 128 || control || !is_valid_utf8(type)) {
         return ff::fail(ErrorCode::invalid_frame_type,
                         "frame_type must be 1 to 128 bytes of UTF-8 without control characters");
@@ -54,12 +54,12 @@ expected<void> check_owner(const Execution& e, const LeaseRef& lease, TimestampM
     if (e.state.phase != LifecyclePhase::active) {
         return ff::fail(ErrorCode::stream_closed);
     }
-    const bool current = e.state.ownership == OwnershipState::leased && e.lease_expires_at &&
-                         *e.lease_expires_at > now && lease.lease_id == e.lease_id &&
-                         lease.lease_epoch == e.lease_epoch &&
-                         lease.attempt_id.value_or(*e.current_attempt_id) == e.current_attempt_id &&
-                         lease.attempt_index.value_or(*e.current_attempt_index) ==
-                             e.current_attempt_index;
+    const bool current =
+        e.state.ownership == OwnershipState::leased && e.lease_expires_at &&
+        *e.lease_expires_at > now && lease.lease_id == e.lease_id &&
+        lease.lease_epoch == e.lease_epoch &&
+        lease.attempt_id.value_or(*e.current_attempt_id) == e.current_attempt_id &&
+        lease.attempt_index.value_or(*e.current_attempt_index) == e.current_attempt_index;
     return current ? expected<void>() : ff::fail(ErrorCode::stale_owner_cannot_append);
 }
 
@@ -142,8 +142,8 @@ class Appender {
         meta_.total_bytes += frame.payload.size();
         meta_.last_frame_at = now_;
         meta_.retained(frame.mode) += 1;
-        FrameRow row{{meta_.key, meta_.last}, frame.mode, frame.frame_type, now_, frame.payload,
-                     frame.correlation_id,    version,    std::nullopt};
+        FrameRow row{{meta_.key, meta_.last}, frame.mode,           frame.frame_type, now_,
+                     frame.payload,           frame.correlation_id, version,          std::nullopt};
         if (frame.mode == FrameMode::best_effort) {
             row.ttl_ms = frame.best_effort.ttl_ms;
         }
@@ -154,7 +154,8 @@ class Appender {
     void retain(const Frame& frame) {
         switch (frame.mode) {
             case FrameMode::durable:
-                trim(frame.mode, frame.retention_maxlen > 0 ? frame.retention_maxlen : durable_max_);
+                trim(frame.mode,
+                     frame.retention_maxlen > 0 ? frame.retention_maxlen : durable_max_);
                 break;
             case FrameMode::summary: trim(frame.mode, summary_frames_max); break;
             case FrameMode::best_effort: {
@@ -191,10 +192,9 @@ class Appender {
 
 expected<void> validate(AppendFrames& args) {
     if (args.frames.empty() || args.frames.size() > frames_per_append_max) {
-        return ff::fail(ErrorCode::invalid_input, "frames: must hold 1..=" +
-                                                      std::to_string(frames_per_append_max) +
-                                                      " (got " + std::to_string(args.frames.size()) +
-                                                      ")");
+        return ff::fail(ErrorCode::invalid_input,
+                        "frames: must hold 1..=" + std::to_string(frames_per_append_max) +
+                            " (got " + std::to_string(args.frames.size()) + ")");
     }
     const std::size_t payload_max =
         std::min<std::size_t>(args.max_payload_bytes.value_or(frame_bytes_max), frame_bytes_max);
@@ -295,8 +295,7 @@ Decision<bool> decide(const Snapshot& view, const SweepStream& args, const Conte
             changes.trim_frames.push_back({meta.key, mode, kept});
         }
     };
-    const auto closure =
-        closure_of(*e, args.attempt_index, view.attempt(*e, args.attempt_index));
+    const auto closure = closure_of(*e, args.attempt_index, view.attempt(*e, args.attempt_index));
     if (closure && meta.retention_ttl_ms && closure->at + *meta.retention_ttl_ms <= ctx.now) {
         drop(FrameMode::durable);
         drop(FrameMode::summary);

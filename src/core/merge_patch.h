@@ -11,7 +11,8 @@
 namespace ff::core {
 
 inline constexpr std::string_view null_sentinel = "__ff_null__";
-inline constexpr std::size_t patch_depth_max = 16;  ///< objects inside each other, the outermost too
+inline constexpr std::size_t patch_depth_max =
+    16;  ///< objects inside each other, the outermost too
 inline constexpr std::size_t document_bytes_max = 1'048'576;
 
 /// The document with the patch applied. `invalid_input` for a patch that is none or is too deep,

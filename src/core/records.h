@@ -84,7 +84,7 @@ struct ExecutionExtra {
     std::uint64_t signal_count = 0;                    ///< in its ledger
     std::uint64_t timeout_signals = 0;                 ///< of these, that time itself has sent
     std::optional<TimestampMs> last_hmac_validation_failed_at;
-    bool has_waits = false;  ///< a waitpoint was made for it, once; kept by the store
+    bool has_waits = false;    ///< a waitpoint was made for it, once; kept by the store
     bool has_streams = false;  ///< a frame was appended, once
 
     bool operator==(const ExecutionExtra&) const = default;

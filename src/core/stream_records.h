@@ -39,7 +39,7 @@ struct StreamMeta {
     std::optional<TimestampMs> expires_at;  ///< of a stream of best-effort frames only
     std::optional<std::uint64_t> last_client_seq;
     std::optional<DurationMs> retention_ttl_ms;  ///< from the policy: it goes so long after closure
-    std::optional<TimestampMs> sweep_at;         ///< when to look whether it may go, or a part of it
+    std::optional<TimestampMs> sweep_at;  ///< when to look whether it may go, or a part of it
 
     bool operator==(const StreamMeta&) const = default;
     [[nodiscard]] bool expired(TimestampMs now) const { return expires_at && *expires_at <= now; }

@@ -67,8 +67,8 @@ std::optional<TimestampMs> next_sweep(const StreamMeta& meta,
     if (meta.retention_ttl_ms) {
         // While it is open nobody knows when it will close: not before now.
         const TimestampMs closed = closure ? closure->at : now;
-        at = std::min(at.value_or(closed + *meta.retention_ttl_ms),
-                      closed + *meta.retention_ttl_ms);
+        at =
+            std::min(at.value_or(closed + *meta.retention_ttl_ms), closed + *meta.retention_ttl_ms);
     }
     return at;
 }
@@ -86,7 +86,8 @@ std::int64_t best_effort_maxlen(const BestEffort& config, StreamMeta& meta, Time
     const double ttl_s = std::max<std::uint32_t>(config.ttl_ms, 1) / 1'000.0;
     double rate = static_cast<double>(floor) / (2 * ttl_s);
     if (meta.ema_rate_hz && meta.last_append_ts_ms) {
-        const auto gap = static_cast<double>(std::max<TimestampMs>(now - *meta.last_append_ts_ms, 1));
+        const auto gap =
+            static_cast<double>(std::max<TimestampMs>(now - *meta.last_append_ts_ms, 1));
         rate = alpha * (1'000 / gap) + (1 - alpha) * rate_of(*meta.ema_rate_hz);
     }
     const double wanted = std::min(std::ceil(rate * ttl_s * 2), static_cast<double>(ceiling));

@@ -33,9 +33,7 @@ class StreamTable {
 
     // ---- for reads that depend on what was read: is it known yet?
     [[nodiscard]] bool knows_meta(const StreamKey& key) const { return metas.contains(key); }
-    [[nodiscard]] bool knows_summary(const StreamKey& key) const {
-        return summaries.contains(key);
-    }
+    [[nodiscard]] bool knows_summary(const StreamKey& key) const { return summaries.contains(key); }
 
     // ---- for the store: filling.
     void load_meta(const StreamKey& key, std::optional<StreamMeta> row);

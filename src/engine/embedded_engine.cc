@@ -192,9 +192,8 @@ expected<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::start(std::unique_ptr<
         tails->changed(executions);
     };
     notices.others = [tails = e.tails_.get()] { tails->changed_anywhere(); };
-    e.writer_ =
-        std::make_unique<Writer>(*e.store_, e.settings_, e.options_, *e.clock_, *e.ids_,
-                                 e.options_.warn, std::move(notices));
+    e.writer_ = std::make_unique<Writer>(*e.store_, e.settings_, e.options_, *e.clock_, *e.ids_,
+                                         e.options_.warn, std::move(notices));
     e.clock_token_ = e.clock_->subscribe([&e] {
         e.writer_->wake();
         std::lock_guard lock(e.reads_mutex_);

@@ -71,9 +71,9 @@ class EmbeddedEngine final : public Engine {
     // Reads asked for with a callback run here.
     std::mutex reads_mutex_;
     std::condition_variable reads_arrived_;
-    std::deque<TailDesk::Job> reads_;               // guarded by reads_mutex_
-    bool clock_moved_ = false;                      // guarded by reads_mutex_
-    std::atomic<bool> stopping_{false};             // set under reads_mutex_
+    std::deque<TailDesk::Job> reads_;    // guarded by reads_mutex_
+    bool clock_moved_ = false;           // guarded by reads_mutex_
+    std::atomic<bool> stopping_{false};  // set under reads_mutex_
     std::vector<std::thread> readers_;
     std::once_flag stopped_;
 };

@@ -21,8 +21,7 @@ Finisher::~Finisher() {
     thread_.join();
 }
 
-void Finisher::finish(std::vector<Outcome> outcomes, bool wrote,
-                      std::vector<ExecutionId> changed) {
+void Finisher::finish(std::vector<Outcome> outcomes, bool wrote, std::vector<ExecutionId> changed) {
     tally_.answered(outcomes);
     if (store_.commits_are_durable()) {
         if (told_ && !changed.empty()) {

@@ -29,8 +29,7 @@ class Finisher {
     ~Finisher();
 
     /// Takes over a committed batch. Waits while too many batches are unfinished.
-    void finish(std::vector<Outcome> outcomes, bool wrote,
-                std::vector<ExecutionId> changed = {});
+    void finish(std::vector<Outcome> outcomes, bool wrote, std::vector<ExecutionId> changed = {});
     /// Waits until everything handed over so far has been answered.
     void drain();
     /// True after a failed sync.
@@ -50,11 +49,11 @@ class Finisher {
     const ChangedFn told_;
     std::vector<Outcome> outcomes_;     // guarded by mutex_
     std::vector<ExecutionId> changed_;  // guarded by mutex_
-    std::size_t batches_ = 0;        // guarded by mutex_: handed over, not taken yet
-    bool wrote_ = false;             // guarded by mutex_
-    bool busy_ = false;              // guarded by mutex_
-    bool stop_ = false;              // guarded by mutex_
-    std::optional<Error> broken_;    // guarded by mutex_
+    std::size_t batches_ = 0;           // guarded by mutex_: handed over, not taken yet
+    bool wrote_ = false;                // guarded by mutex_
+    bool busy_ = false;                 // guarded by mutex_
+    bool stop_ = false;                 // guarded by mutex_
+    std::optional<Error> broken_;       // guarded by mutex_
     std::thread thread_;
 };
 

@@ -220,8 +220,8 @@ expected<ScannerResult> Scanners::stream_trimmer(TimestampMs now) {
         for (const core::StreamKey& stream : streams) {
             // One that another process is at is left to it.
             if (const core::ExecutionCell* cell = batch_.snapshot().find_cell(stream.eid)) {
-                FF_TRY(const auto decision, batch_.decide_one(core::SweepStream{
-                                                cell->id, stream.attempt_index}));
+                FF_TRY(const auto decision,
+                       batch_.decide_one(core::SweepStream{cell->id, stream.attempt_index}));
                 result.processed += *decision.answer ? 1 : 0;
             }
         }

@@ -48,9 +48,9 @@ expected<std::vector<StreamFrame>> read_frames(store::Reader& reader, const core
     std::vector<StreamFrame> out;
     std::size_t bytes = 0;
     while (out.size() < range.limit && range.from <= range.to) {
-        const std::size_t most = range.wanted
-                                     ? frames_a_chunk
-                                     : std::min<std::size_t>(frames_a_chunk, range.limit - out.size());
+        const std::size_t most =
+            range.wanted ? frames_a_chunk
+                         : std::min<std::size_t>(frames_a_chunk, range.limit - out.size());
         FF_TRY(auto rows, reader.frames(key, range.from, range.to, range.order, most));
         for (core::FrameRow& row : rows) {
             if (range.wanted && !range.wanted(row)) {
@@ -137,8 +137,8 @@ std::optional<FrameRange> range_after(const TailStream& op) {
     if (!from) {
         return std::nullopt;
     }
-    return FrameRange{*from, {highest, highest}, store::Order::oldest_first, op.limit,
-                      filter_of(op)};
+    return FrameRange{
+        *from, {highest, highest}, store::Order::oldest_first, op.limit, filter_of(op)};
 }
 
 bool is_wanted(const TailStream& op, const StreamFrame& frame) {
@@ -154,9 +154,9 @@ expected<void> check(const TailStream& op) {
                         "beginning)");
     }
     if (op.block_ms < 0 || op.block_ms > stream_block_ms_max) {
-        return ff::fail(ErrorCode::invalid_input, "block_ms must be in 0..=" +
-                                                      std::to_string(stream_block_ms_max) +
-                                                      " (got " + std::to_string(op.block_ms) + ")");
+        return ff::fail(ErrorCode::invalid_input,
+                        "block_ms must be in 0..=" + std::to_string(stream_block_ms_max) +
+                            " (got " + std::to_string(op.block_ms) + ")");
     }
     return {};
 }
@@ -194,9 +194,9 @@ expected<std::optional<StreamSummary>> answer(const ReadStreamSummary& op, const
         }
         FF_TRY(auto row, reader.summary({execution->eid, op.attempt_index}));
         if (row) {
-            out = StreamSummary{std::move(row->document), row->version,
-                                std::string(json_merge_patch), row->last_updated_ms,
-                                row->first_applied_ms};
+            out =
+                StreamSummary{std::move(row->document), row->version, std::string(json_merge_patch),
+                              row->last_updated_ms, row->first_applied_ms};
         }
         return {};
     }));

@@ -161,9 +161,9 @@ void TailDesk::serve(std::vector<ReaderPtr> readers) {
     TailStream common;
     common.execution_id = readers.front()->op.execution_id;
     common.attempt_index = readers.front()->op.attempt_index;
-    common.after = (*std::ranges::min_element(
-                        readers, {}, [](const ReaderPtr& r) { return r->op.after.id; }))
-                       ->op.after;
+    common.after = (*std::ranges::min_element(readers, {}, [](const ReaderPtr& r) {
+                       return r->op.after.id;
+                   }))->op.after;
     common.limit = frames_per_read_max;
     const TimestampMs now = clock_.now();
     auto page = engine::answer(common, ReadContext{store_, now, nullptr});

@@ -83,9 +83,9 @@ class TailDesk {
     const Later later_;
     std::atomic<std::size_t> waiting_{0};
     std::mutex mutex_;
-    std::map<Stream, std::set<ReaderPtr>> readers_;              // guarded by mutex_
-    std::set<std::pair<TimestampMs, ReaderPtr>> by_deadline_;    // guarded by mutex_: parked ones
-    bool closed_ = false;                                        // guarded by mutex_
+    std::map<Stream, std::set<ReaderPtr>> readers_;            // guarded by mutex_
+    std::set<std::pair<TimestampMs, ReaderPtr>> by_deadline_;  // guarded by mutex_: parked ones
+    bool closed_ = false;                                      // guarded by mutex_
 };
 
 }  // namespace ff::engine

@@ -93,11 +93,10 @@ void PostgresStore::queue_trims(const StreamTable& streams) {
             }
         }
         if (!trims.empty()) {
-            db_->queue(texts[mode],
-                       arrays_of(
-                           trims, [](const Trim& trim) { return trim.first.eid; },
-                           [](const Trim& trim) { return trim.first.attempt_index; },
-                           &Trim::second));
+            db_->queue(texts[mode], arrays_of(
+                                        trims, [](const Trim& trim) { return trim.first.eid; },
+                                        [](const Trim& trim) { return trim.first.attempt_index; },
+                                        &Trim::second));
         }
     }
 }

@@ -7,8 +7,7 @@ namespace ff::store {
 using core::StreamKey;
 using core::StreamTable;
 
-expected<void> SqliteStore::load_streams(const core::StreamReads& reads,
-                                         core::Snapshot& snapshot) {
+expected<void> SqliteStore::load_streams(const core::StreamReads& reads, core::Snapshot& snapshot) {
     StreamTable& streams = snapshot.streams;
     const auto bound = [&](const std::string& text, const StreamKey& key) -> Statement& {
         Statement& s = hot_->texts.get(text);

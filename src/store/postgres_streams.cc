@@ -1,5 +1,5 @@
-// Streams of a PostgreSQL store. The row of their execution is their lock: they are asked for behind
-// it and not locked themselves.
+// Streams of a PostgreSQL store. The row of their execution is their lock: they are asked for
+// behind it and not locked themselves.
 #include <array>
 #include <utility>
 

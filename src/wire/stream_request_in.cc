@@ -123,7 +123,7 @@ void RequestIn::frames(std::string_view name, std::vector<Frame>& frames) {
         RequestIn reader(one, Named::in_body);
         describe_frame(reader, frame);
         if (!reader.body_fault_.empty()) {
-            keep(place + "." + reader.bad_member_, reader.body_fault_);
+            keep(place, "." + reader.body_fault_);
         }
         if (const json* mode = one.body.find("mode"); mode != nullptr && !mode->is_null()) {
             keep(place + ".mode",

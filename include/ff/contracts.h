@@ -1,7 +1,8 @@
 // Every operation of the engine as data, in one type: what may be asked, what may be answered.
 //
 // <ff/executions.h> has those on executions, <ff/workers.h> those on workers, lanes and the engine,
-// <ff/flows.h> those on flows, <ff/suspension.h> those of waiting for signals.
+// <ff/flows.h> those on flows, <ff/suspension.h> those of waiting for signals, <ff/streams.h> those
+// of attempt streams.
 #pragma once
 
 #include <string_view>
@@ -9,30 +10,30 @@
 #include <ff/executions.h>
 #include <ff/flows.h>
 #include <ff/one_of.h>
+#include <ff/streams.h>
 #include <ff/suspension.h>
 #include <ff/workers.h>
 
 namespace ff {
 
-using Request =
-    OneOf<CreateExecution, Claim, ClaimForWorker, IssueClaimGrant, ClaimExecution,
-          ClaimResumedExecution, IssueGrantAndClaim, IssueReclaimGrant, ReclaimExecution, Renew,
-          Progress, Complete, Fail, CancelExecution, Delay, WaitChildren, Release,
-          MarkLeaseExpiredIfDue, RevokeLease, ChangePriority, ReplayExecution, BlockExecution,
-          UnblockExecution, SetExecutionTags, RemoveExecutionTag, SetLaneState, RegisterWorker,
-          HeartbeatWorker, MarkWorkerDead, RunScanner, DescribeExecution, ReadExecutionInfo,
-          ReadExecutionState, GetExecutionResult, ReadExecutionContext, ReadAttemptCounters,
-          ListAttempts, ListExecutions, SearchExecutions, ListLanes, ListWorkers, ListExpiredLeases,
-          ExplainExecution, ReadLeaseHistory, ReadCapabilities, ListScanners, ReadStoreReport,
-          CreateFlow, AddExecutionToFlow, StageDependencyEdge, SetEdgeGroupPolicy, ApplyDependency,
-          ApplyAllDependencies, ResolveDependency, PromoteExecution, CancelFlow, CancelFlowHeader,
-          AckCancelMember, SetFlowTags, RemoveFlowTag, SubmitFlow, SealFlow, SpawnChildren,
-          RetryFlow, PauseFlow, ResumeFlow, DescribeFlow, ListFlows, ListFlowMembers, ListEdges,
-          DescribeEdge, ReadFlowSummary, GetFlowTag, EvaluateEligibility, ReadInputs, ReadFlowGraph,
-          CreateWaitpoint, Suspend, CloseWaitpoint, DeliverSignal, DeliverApprovalSignal,
-          ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey,
-          ListWaitpointKeys, ListPendingWaitpoints, FindWaitpoint, ReadWaitpointToken,
-          ListSuspensions, ListSuspended, ListSignals, ObserveSignals>;
+using Request = OneOf<
+    CreateExecution, Claim, ClaimForWorker, IssueClaimGrant, ClaimExecution, ClaimResumedExecution,
+    IssueGrantAndClaim, IssueReclaimGrant, ReclaimExecution, Renew, Progress, Complete, Fail,
+    CancelExecution, Delay, WaitChildren, Release, MarkLeaseExpiredIfDue, RevokeLease,
+    ChangePriority, ReplayExecution, BlockExecution, UnblockExecution, SetExecutionTags,
+    RemoveExecutionTag, SetLaneState, RegisterWorker, HeartbeatWorker, MarkWorkerDead, RunScanner,
+    DescribeExecution, ReadExecutionInfo, ReadExecutionState, GetExecutionResult,
+    ReadExecutionContext, ReadAttemptCounters, ListAttempts, ListExecutions, SearchExecutions,
+    ListLanes, ListWorkers, ListExpiredLeases, ExplainExecution, ReadLeaseHistory, ReadCapabilities,
+    ListScanners, ReadStoreReport, CreateFlow, AddExecutionToFlow, StageDependencyEdge,
+    SetEdgeGroupPolicy, ApplyDependency, ApplyAllDependencies, ResolveDependency, PromoteExecution,
+    CancelFlow, CancelFlowHeader, AckCancelMember, SetFlowTags, RemoveFlowTag, SubmitFlow, SealFlow,
+    SpawnChildren, RetryFlow, PauseFlow, ResumeFlow, DescribeFlow, ListFlows, ListFlowMembers,
+    ListEdges, DescribeEdge, ReadFlowSummary, GetFlowTag, EvaluateEligibility, ReadInputs,
+    ReadFlowGraph, CreateWaitpoint, Suspend, CloseWaitpoint, DeliverSignal, DeliverApprovalSignal,
+    ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey, ListWaitpointKeys,
+    ListPendingWaitpoints, FindWaitpoint, ReadWaitpointToken, ListSuspensions, ListSuspended,
+    ListSignals, ObserveSignals, AppendFrames, ReadStream, TailStream, ReadStreamSummary>;
 
 using Reply =
     OneOf<CreateResult, ClaimResult, ClaimForWorkerResult, Grant, ClaimedTask, OperatorLease,
@@ -50,7 +51,7 @@ using Reply =
           InputsResult, FlowGraph, WaitpointTicket, SuspendResult, SignalResult,
           ExpireSuspensionResult, SeedKeyResult, RotateKeyResult, KeyList, WaitpointPage,
           std::optional<WaitpointInfo>, std::vector<SuspensionInfo>, SuspendedPage, SignalPage,
-          std::vector<SignalInfo>>;
+          std::vector<SignalInfo>, AppendResult, StreamPage, std::optional<StreamSummary>>;
 
 using Response = expected<Reply>;
 

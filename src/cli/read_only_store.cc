@@ -95,6 +95,9 @@ expected<std::vector<FlowId>> ReadOnlyStore::scan_flows(const std::optional<Flow
 expected<std::vector<core::EdgeKey>> ReadOnlyStore::scan_staged(TimestampMs, std::size_t) {
     return refuse();
 }
+expected<std::vector<core::StreamKey>> ReadOnlyStore::scan_streams(TimestampMs, std::size_t) {
+    return refuse();
+}
 expected<std::vector<core::Eid>> ReadOnlyStore::scan_bucket(core::Bucket, core::Eid, std::size_t) {
     return refuse();
 }

@@ -56,6 +56,7 @@ http::ServiceOptions Serving::service_options() {
     options.gate.cors_any = config_.cors.any_origin;
     options.gate.cors_origins = config_.cors.origins;
     options.polls_max = static_cast<std::size_t>(config_.concurrent_polls_max);
+    options.stream_ops_max = static_cast<std::size_t>(config_.concurrent_stream_ops_max);
     options.lanes = config_.engine.lanes;
     options.waitpoint_grace_ms = config_.waitpoint_grace_ms;
     options.failed_attempts_max = static_cast<std::size_t>(config_.failed_attempts_max);

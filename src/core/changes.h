@@ -9,6 +9,7 @@
 #include <ff/error.h>
 
 #include "core/records.h"
+#include "core/stream_records.h"
 #include "core/suspension_records.h"
 
 namespace ff::core {
@@ -40,6 +41,11 @@ struct Changes {
     std::vector<Satisfier> put_satisfiers;
     std::vector<HmacKey> put_hmac_keys;
     std::vector<std::string> delete_hmac_keys;
+    std::vector<StreamMeta> put_streams;
+    std::vector<StreamKey> delete_streams;  ///< with the summary; frames are trimmed
+    std::vector<SummaryRow> put_summaries;
+    std::vector<FrameRow> put_frames;
+    std::vector<FrameTrim> trim_frames;
     std::vector<ExecutionEvent> events;
     std::vector<LogEvent> log_events;
     /// Not written: what must be decided next, in the same transaction.
@@ -54,7 +60,9 @@ struct Changes {
                put_groups.empty() && put_work.empty() && delete_work.empty() &&
                put_suspensions.empty() && put_waitpoints.empty() && put_signals.empty() &&
                put_satisfiers.empty() && put_hmac_keys.empty() && delete_hmac_keys.empty() &&
-               events.empty() && log_events.empty() && follow_ups.empty();
+               put_streams.empty() && delete_streams.empty() && put_summaries.empty() &&
+               put_frames.empty() && trim_frames.empty() && events.empty() && log_events.empty() &&
+               follow_ups.empty();
     }
 };
 

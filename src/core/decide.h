@@ -388,4 +388,21 @@ expected<void> validate(Op&) {
 template <class Op>
 void reads_more(const Snapshot&, const Op&, ReadSet&) {}
 
+// --------------------------------------------------------------------------------------- streams
+
+expected<void> validate(AppendFrames& args);
+void reads(const AppendFrames& args, ReadSet& set);
+void reads_more(const Snapshot& view, const AppendFrames& args, ReadSet& set);
+Decision<AppendResult> decide(const Snapshot& view, const AppendFrames& args, const Context& ctx);
+
+/// Time has come to look at a stream: best-effort frames that nobody reads any more go, and the
+/// whole of it when it was closed long enough ago. Answers whether anything went.
+struct SweepStream {
+    ExecutionId execution_id;
+    std::uint32_t attempt_index = 0;
+};
+void reads(const SweepStream& args, ReadSet& set);
+void reads_more(const Snapshot& view, const SweepStream& args, ReadSet& set);
+Decision<bool> decide(const Snapshot& view, const SweepStream& args, const Context& ctx);
+
 }  // namespace ff::core

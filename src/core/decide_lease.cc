@@ -256,6 +256,7 @@ void expire(const Snapshot& view, Execution& e, const std::string& reason, Chang
     ending.release_reason = "expired:" + reason;
     ending.revoked_by = "reconciler";
     ending.attempt_failure_reason = reason;
+    ending.closed_as = StreamClosedReason::expired;
     e.failure_reason = reason;
     finish(view, e, std::move(ending), changes, now);
 }
@@ -265,9 +266,10 @@ void expire(const Snapshot& view, Execution& e, const std::string& reason, Chang
 expected<void> time_out_attempt(const Snapshot& view, Execution& e, Changes& changes,
                                 const Context& ctx) {
     FF_TRY(const auto retry,
-           try_schedule_retry(
-               view, e, {"attempt_timeout", "timeout", "expired:attempt_timeout", "reconciler"},
-               changes, ctx));
+           try_schedule_retry(view, e,
+                              {"attempt_timeout", "timeout", "expired:attempt_timeout",
+                               "reconciler", StreamClosedReason::expired},
+                              changes, ctx));
     if (!retry) {
         e.failure_category = "timeout";
         expire(view, e, "attempt_timeout", changes, ctx.now);

@@ -229,6 +229,7 @@ void GraphEdit::skip(const ExecutionId& downstream) {
     ending.revoked_by = "engine";
     ending.revoked = true;
     ending.attempt_failure_reason = "dependency_impossible";
+    ending.closed_as = StreamClosedReason::dependency_impossible;
     finish(view_, e, std::move(ending), changes_, ctx_.now);
 }
 

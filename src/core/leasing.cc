@@ -222,6 +222,7 @@ void finish_reclaims_exceeded(const Snapshot& view, Execution& e, Changes& chang
     ending.release_reason = "max_reclaims_exceeded";
     ending.revoked_by = "reconciler";
     ending.attempt_failure_reason = std::string(to_string(e.state.ownership));
+    ending.closed_as = StreamClosedReason::lease_expired;
     e.failure_reason = "max_reclaims_exceeded";
     finish(view, e, std::move(ending), changes, now);
 }

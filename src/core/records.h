@@ -14,6 +14,7 @@
 #include <ff/contracts.h>
 #include <ff/ids.h>
 #include <ff/states.h>
+#include <ff/streams.h>
 
 #include "core/flow_records.h"
 
@@ -83,7 +84,8 @@ struct ExecutionExtra {
     std::uint64_t signal_count = 0;                    ///< in its ledger
     std::uint64_t timeout_signals = 0;                 ///< of these, that time itself has sent
     std::optional<TimestampMs> last_hmac_validation_failed_at;
-    bool has_waits = false;  ///< a waitpoint was made for it, once; kept by the store
+    bool has_waits = false;    ///< a waitpoint was made for it, once; kept by the store
+    bool has_streams = false;  ///< a frame was appended, once
 
     bool operator==(const ExecutionExtra&) const = default;
 };
@@ -176,6 +178,8 @@ struct Attempt {
     std::optional<TimestampMs> retry_at;  ///< when its failure scheduled a retry
     std::optional<std::string> result;
     std::optional<std::string> result_encoding;
+    /// Why its stream is closed, where that does not follow from its state.
+    std::optional<StreamClosedReason> closed_as;
 
     bool operator==(const Attempt&) const = default;
 };

@@ -213,6 +213,12 @@ bool Snapshot::knows_input(const ExecutionId& id) const {
     return cell != nullptr && cell->input.loaded;
 }
 
+bool Snapshot::knows_attempt(const Execution& execution, std::uint32_t index) const {
+    const auto& attempts = loaded_cell(execution.id).attempts;
+    const auto it = attempts.find(index);
+    return it != attempts.end() && it->second.loaded;
+}
+
 bool Snapshot::knows_attempt(const Execution& execution) const {
     const ExecutionCell* cell = find(execution.id);
     if (cell == nullptr || !execution.current_attempt_index) {
@@ -366,6 +372,7 @@ void Snapshot::load_leased_by(const WorkerKey& key, std::vector<ExecutionId> ids
 
 void Snapshot::apply(Changes changes) {
     waits.apply(changes);
+    streams.apply(changes);
     std::ranges::move(changes.put_routes, std::back_inserter(new_routes));
     for (auto& lane : changes.put_lanes) {
         auto name = lane.name;
@@ -505,6 +512,9 @@ void Snapshot::clear() {
     flow_work.clear();
     if (!waits.empty()) {
         waits.clear();
+    }
+    if (!streams.empty()) {
+        streams.clear();
     }
     events.clear();
     log_events.clear();

@@ -16,6 +16,7 @@
 
 #include "core/changes.h"
 #include "core/records.h"
+#include "core/stream_table.h"
 #include "core/tracked.h"
 #include "core/wait_table.h"
 
@@ -95,6 +96,7 @@ struct ReadSet {
     /// The first executions of a gate's queue, and how many.
     std::vector<std::pair<std::string, std::size_t>> parked;
     WaitReads waits;
+    StreamReads streams;
 
     ExecutionNeed& need(const ExecutionId& id, InputNeed input = InputNeed::none) {
         return executions.emplace_back(ExecutionNeed{id, input, false, false, false});
@@ -103,7 +105,7 @@ struct ReadSet {
         return executions.empty() && lanes.empty() && idempotency.empty() && workers.empty() &&
                leased_by.empty() && flows.empty() && members.empty() && edges_of_flows.empty() &&
                edges.empty() && outbound.empty() && inbound.empty() && groups.empty() &&
-               work.empty() && parked.empty() && waits.empty();
+               work.empty() && parked.empty() && waits.empty() && streams.empty();
     }
 };
 
@@ -160,6 +162,7 @@ class Snapshot {
     [[nodiscard]] bool knows_execution(const ExecutionId& id) const;
     [[nodiscard]] bool knows_input(const ExecutionId& id) const;
     [[nodiscard]] bool knows_attempt(const Execution& execution) const;
+    [[nodiscard]] bool knows_attempt(const Execution& execution, std::uint32_t index) const;
     [[nodiscard]] bool knows_flow(const FlowId& id) const;
     [[nodiscard]] bool knows_members(const FlowId& id) const;
     [[nodiscard]] bool knows_edges_of(const FlowId& id) const;
@@ -205,6 +208,7 @@ class Snapshot {
     std::map<EdgeKey, Tracked<Edge>> edges;
     std::map<FlowWorkKey, Tracked<FlowWork>> flow_work;
     WaitTable waits;
+    StreamTable streams;
     std::vector<ExecutionEvent> events;
     std::vector<LogEvent> log_events;
 

@@ -194,6 +194,7 @@ void finish(const Snapshot& view, Execution& e, Ending ending, Changes& changes,
         row.failure_category = std::move(ending.attempt_failure_category);
         row.result = std::move(ending.result);
         row.result_encoding = std::move(ending.result_encoding);
+        row.closed_as = ending.closed_as;
         changes.put_attempts.push_back(std::move(row));
     }
     clear_lease(e);
@@ -348,6 +349,7 @@ expected<std::optional<TimestampMs>> try_schedule_retry(const Snapshot& view, Ex
     ended.failure_reason = non_empty(failure.reason);
     ended.failure_category = non_empty(failure.category);
     ended.retry_at = at;
+    ended.closed_as = failure.closed_as;
     end_attempt(view, e, std::move(ended), failure.release_reason, failure.revoked_by, changes,
                 ctx.now);
     e.delay_until = at;

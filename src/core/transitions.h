@@ -49,6 +49,7 @@ struct Ending {
     std::optional<std::string> attempt_failure_category;
     std::optional<std::string> result;
     std::optional<std::string> result_encoding;
+    std::optional<StreamClosedReason> closed_as;  ///< see Attempt
     std::string waits_closed;  ///< why its suspension ends with it; from the outcome when empty
 };
 
@@ -96,6 +97,7 @@ struct Failure {
     std::string category;
     std::string release_reason;
     std::string_view revoked_by = "backend";
+    std::optional<StreamClosedReason> closed_as = {};  ///< see Attempt
 };
 /// Nothing when the policy gives no (further) retry; else the time of the retry, with the row
 /// already moved to backoff.

@@ -242,6 +242,7 @@ void end_suspended(const Snapshot& view, Execution& e, TerminalOutcome outcome,
     ending.outcome = outcome;
     ending.attempt_end = attempt_end;
     ending.attempt_failure_reason = "suspension_timeout:" + word;
+    ending.closed_as = StreamClosedReason::suspension_timeout;
     ending.waits_closed = "timed_out_" + word;
     e.failure_reason = ending.attempt_failure_reason;
     finish(view, e, std::move(ending), changes, now);

@@ -362,7 +362,7 @@ bool Batch::anything_to_write() const {
            dirty(snapshot_.idempotency_entries) || dirty(snapshot_.workers) ||
            dirty(snapshot_.waits.hmac_keys) || dirty(snapshot_.waits.suspensions) ||
            dirty(snapshot_.waits.waitpoints) || dirty(snapshot_.waits.signals) ||
-           dirty(snapshot_.waits.satisfiers);
+           dirty(snapshot_.waits.satisfiers) || dirty(snapshot_.streams.metas);
 }
 
 expected<void> Batch::commit(Run& run) {
@@ -374,6 +374,16 @@ expected<void> Batch::commit(Run& run) {
     }
     FF_TRY_VOID(store_.commit(snapshot_, ctx_.now, settings_.retention_ms));
     tally_.committed(snapshot_, std::chrono::steady_clock::now() - began_);
+    for (const core::ExecutionCell& cell : snapshot_.cells) {
+        if (cell.execution.dirty) {
+            changed_.push_back(cell.id);
+        }
+    }
+    for (const auto& [key, meta] : snapshot_.streams.metas) {
+        if (const core::ExecutionCell* cell = snapshot_.find_cell(key.eid); meta.dirty && cell) {
+            changed_.push_back(cell->id);
+        }
+    }
     run.wrote = true;
     unsynced_ = true;
     after_commit();

@@ -69,6 +69,8 @@ class Batch {
 
     /// Has anything been committed since the last call that nobody waits for yet?
     bool take_unsynced() { return std::exchange(unsynced_, false); }
+    /// The executions that were changed since the last time, by themselves or in a stream.
+    std::vector<ExecutionId> take_changed() { return std::exchange(changed_, {}); }
     /// A commit was made on the store directly.
     void note_commit() { unsynced_ = true; }
 
@@ -126,6 +128,7 @@ class Batch {
     std::optional<TimestampMs> next_due_;
     std::chrono::steady_clock::time_point began_;  ///< the running transaction
     bool unsynced_ = false;
+    std::vector<ExecutionId> changed_;
     /// What the running transaction holds: the due rows, and whether there were commands.
     std::vector<core::Eid> due_now_;
     bool only_due_ = false;

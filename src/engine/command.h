@@ -26,7 +26,7 @@ using Command =
           ApplyAllDependencies, ResolveDependency, PromoteExecution, CancelFlow, CancelFlowHeader,
           AckCancelMember, SetFlowTags, RemoveFlowTag, SealFlow, RetryFlow, PauseFlow, ResumeFlow,
           Suspend, DeliverSignal, DeliverApprovalSignal, CreateWaitpoint, CloseWaitpoint,
-          ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey>;
+          ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey, AppendFrames>;
 
 using DoneFn = Engine::DoneFn;
 

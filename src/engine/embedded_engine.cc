@@ -88,6 +88,12 @@ std::size_t bytes_of(const Request& request) {
             if constexpr (requires { op.result_payload; }) {
                 add(op.result_payload);
             }
+            if constexpr (std::is_same_v<Op, AppendFrames>) {
+                for (const Frame& frame : op.frames) {
+                    bytes += sizeof(Frame);
+                    add(frame.payload, frame.frame_type, frame.correlation_id);
+                }
+            }
             if constexpr (std::is_same_v<Op, SetExecutionTags>) {
                 add(op.tags);
             }
@@ -175,9 +181,25 @@ expected<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::start(std::unique_ptr<
     std::shared_ptr<EmbeddedEngine> engine(
         new EmbeddedEngine(std::move(store), std::move(options)));
     EmbeddedEngine& e = *engine;
+    e.tails_ = std::make_unique<TailDesk>(*e.store_, *e.clock_, e.options_.waiting_claims_max,
+                                          [&e](TailDesk::Job job) {
+                                              std::lock_guard lock(e.reads_mutex_);
+                                              e.reads_.push_back(std::move(job));
+                                              e.reads_arrived_.notify_one();
+                                          });
+    Writer::Notices notices;
+    notices.durable = [tails = e.tails_.get()](std::span<const ExecutionId> executions) {
+        tails->changed(executions);
+    };
+    notices.others = [tails = e.tails_.get()] { tails->changed_anywhere(); };
     e.writer_ = std::make_unique<Writer>(*e.store_, e.settings_, e.options_, *e.clock_, *e.ids_,
-                                         e.options_.warn);
-    e.clock_token_ = e.clock_->subscribe([writer = e.writer_.get()] { writer->wake(); });
+                                         e.options_.warn, std::move(notices));
+    e.clock_token_ = e.clock_->subscribe([&e] {
+        e.writer_->wake();
+        std::lock_guard lock(e.reads_mutex_);
+        e.clock_moved_ = true;
+        e.reads_arrived_.notify_one();
+    });
     const int readers = std::max(1, e.options_.pool_size - 1);
     for (int i = 0; i < readers; ++i) {
         e.readers_.emplace_back([&e] { e.run_reads(); });
@@ -234,6 +256,7 @@ void EmbeddedEngine::stop() {
             std::lock_guard lock(reads_mutex_);
             stopping_ = true;
         }
+        tails_->close();
         reads_arrived_.notify_all();
         writer_->stop();
         for (std::thread& reader : readers_) {
@@ -336,7 +359,9 @@ void EmbeddedEngine::call_many(std::vector<Request> requests,
 }
 
 Response EmbeddedEngine::run_any(Request request) {
-    if (is_read_request(request)) {
+    const auto* tail = ff::get_if<TailStream>(&request);
+    const bool waits = tail != nullptr && tail->block_ms > 0;
+    if (is_read_request(request) && !waits) {
         return stopping_ ? Response(std::unexpected(stopped())) : read(request);
     }
     return Engine::run_any(std::move(request));
@@ -398,7 +423,10 @@ void EmbeddedEngine::read_later(Request request, DoneFn done) {
     {
         std::lock_guard lock(reads_mutex_);
         if (!stopping_ && reads_.size() < options_.queue_commands_max) {
-            reads_.emplace_back(std::move(request), std::move(done));
+            reads_.emplace_back(
+                [this, request = std::move(request), done = std::move(done)]() mutable {
+                    read_now(request, std::move(done));
+                });
             reads_arrived_.notify_one();
             return;
         }
@@ -410,24 +438,43 @@ void EmbeddedEngine::read_later(Request request, DoneFn done) {
     done(std::unexpected(std::move(refusal)));
 }
 
+void EmbeddedEngine::read_now(const Request& request, DoneFn done) {
+    if (const auto* rotate = ff::get_if<RotateWaitpointKey>(&request)) {
+        rotate_key(*rotate, std::move(done));
+    } else if (const auto* tail = ff::get_if<TailStream>(&request)) {
+        tails_->tail(*tail, std::move(done));
+    } else {
+        done(read(request));
+    }
+}
+
 void EmbeddedEngine::run_reads() {
     enter_engine_thread("ff-reader");
     std::unique_lock lock(reads_mutex_);
     for (;;) {
-        reads_arrived_.wait(lock, [&] { return !reads_.empty() || stopping_; });
-        if (reads_.empty()) {
+        const auto deadline = tails_->next_deadline();
+        const auto ready = [&] { return !reads_.empty() || stopping_ || clock_moved_; };
+        if (deadline) {
+            const DurationMs left = std::max<DurationMs>(*deadline - clock_->now(), 0);
+            reads_arrived_.wait_for(lock, std::chrono::milliseconds(left), ready);
+        } else {
+            reads_arrived_.wait(lock, ready);
+        }
+        if (reads_.empty() && stopping_) {
             return;
         }
-        {
-            auto [request, done] = std::move(reads_.front());
+        clock_moved_ = false;
+        TailDesk::Job job;
+        if (!reads_.empty()) {
+            job = std::move(reads_.front());
             reads_.pop_front();
-            lock.unlock();
-            if (const auto* rotate = ff::get_if<RotateWaitpointKey>(&request)) {
-                rotate_key(*rotate, std::move(done));
-            } else {
-                done(read(request));
-            }
-        }  // what the callback owns is let go before the lock is taken again
+        }
+        lock.unlock();
+        if (job) {
+            job();
+            job = {};  // what it owns is let go before the lock is taken again
+        }
+        tails_->expire();
         lock.lock();
     }
 }

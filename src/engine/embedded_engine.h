@@ -15,6 +15,7 @@
 #include <ff/engine.h>
 
 #include "core/context.h"
+#include "engine/tail_desk.h"
 #include "engine/writer.h"
 #include "store/location.h"
 #include "store/store.h"
@@ -50,6 +51,8 @@ class EmbeddedEngine final : public Engine {
     /// A claim that waits hears when nobody wants it any more.
     void watch_abandonment(Pending& pending);
     void read_later(Request request, DoneFn done);
+    /// Answers a read, or begins what begins with one, on a reading thread.
+    void read_now(const Request& request, DoneFn done);
     void submit(Request request, DoneFn done);
     /// Counts the waitpoints that a rotation leaves behind, then rotates.
     void rotate_key(const RotateWaitpointKey& args, DoneFn done);
@@ -60,6 +63,7 @@ class EmbeddedEngine final : public Engine {
     std::shared_ptr<IdSource> ids_;
     std::unique_ptr<store::Store> store_;
     core::Settings settings_;
+    std::unique_ptr<TailDesk> tails_;  // the writer tells it of changes
     std::unique_ptr<Writer> writer_;
     std::uint64_t clock_token_ = 0;
     std::atomic<std::uint64_t> claim_numbers_{0};
@@ -67,8 +71,9 @@ class EmbeddedEngine final : public Engine {
     // Reads asked for with a callback run here.
     std::mutex reads_mutex_;
     std::condition_variable reads_arrived_;
-    std::deque<std::pair<Request, DoneFn>> reads_;  // guarded by reads_mutex_
-    std::atomic<bool> stopping_{false};             // set under reads_mutex_
+    std::deque<TailDesk::Job> reads_;    // guarded by reads_mutex_
+    bool clock_moved_ = false;           // guarded by reads_mutex_
+    std::atomic<bool> stopping_{false};  // set under reads_mutex_
     std::vector<std::thread> readers_;
     std::once_flag stopped_;
 };

@@ -9,8 +9,8 @@
 
 namespace ff::engine {
 
-Finisher::Finisher(store::Store& store, Tally& tally)
-    : store_(store), tally_(tally), thread_([this] { run(); }) {}
+Finisher::Finisher(store::Store& store, Tally& tally, ChangedFn told)
+    : store_(store), tally_(tally), told_(std::move(told)), thread_([this] { run(); }) {}
 
 Finisher::~Finisher() {
     {
@@ -21,9 +21,12 @@ Finisher::~Finisher() {
     thread_.join();
 }
 
-void Finisher::finish(std::vector<Outcome> outcomes, bool wrote) {
+void Finisher::finish(std::vector<Outcome> outcomes, bool wrote, std::vector<ExecutionId> changed) {
     tally_.answered(outcomes);
     if (store_.commits_are_durable()) {
+        if (told_ && !changed.empty()) {
+            told_(changed);
+        }
         for (Outcome& outcome : outcomes) {
             outcome.pending.done(std::move(outcome.response));
         }
@@ -33,6 +36,7 @@ void Finisher::finish(std::vector<Outcome> outcomes, bool wrote) {
     room_.wait(lock, [&] { return batches_ < batches_max; });
     batches_ += 1;
     wrote_ = wrote_ || wrote;
+    std::ranges::move(changed, std::back_inserter(changed_));
     if (outcomes_.empty()) {
         outcomes_ = std::move(outcomes);
     } else {
@@ -58,6 +62,7 @@ bool Finisher::broken() {
 void Finisher::run() {
     enter_engine_thread("ff-finisher");
     std::vector<Outcome> outcomes;
+    std::vector<ExecutionId> changed;
     std::unique_lock lock(mutex_);
     for (;;) {
         work_.wait(lock, [&] { return batches_ > 0 || stop_; });
@@ -65,6 +70,7 @@ void Finisher::run() {
             return;
         }
         std::swap(outcomes, outcomes_);
+        std::swap(changed, changed_);
         const bool wrote = std::exchange(wrote_, false);
         batches_ = 0;
         busy_ = true;
@@ -79,6 +85,10 @@ void Finisher::run() {
             }
             tally_.synced(std::chrono::steady_clock::now() - began);
         }
+        if (told_ && !broken && !changed.empty()) {
+            told_(changed);
+        }
+        changed.clear();
         for (Outcome& outcome : outcomes) {
             outcome.pending.done(broken ? Response(std::unexpected(*broken))
                                         : std::move(outcome.response));

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -19,12 +21,15 @@ namespace ff::engine {
 
 class Finisher {
   public:
-    Finisher(store::Store& store, Tally& tally);
+    /// Hears of the executions that a durable batch has changed, before its callers are answered.
+    using ChangedFn = std::function<void(std::span<const ExecutionId>)>;
+
+    Finisher(store::Store& store, Tally& tally, ChangedFn told = {});
     /// Finishes everything handed over.
     ~Finisher();
 
     /// Takes over a committed batch. Waits while too many batches are unfinished.
-    void finish(std::vector<Outcome> outcomes, bool wrote);
+    void finish(std::vector<Outcome> outcomes, bool wrote, std::vector<ExecutionId> changed = {});
     /// Waits until everything handed over so far has been answered.
     void drain();
     /// True after a failed sync.
@@ -41,12 +46,14 @@ class Finisher {
     std::mutex mutex_;
     std::condition_variable work_;
     std::condition_variable room_;
-    std::vector<Outcome> outcomes_;  // guarded by mutex_
-    std::size_t batches_ = 0;        // guarded by mutex_: handed over, not taken yet
-    bool wrote_ = false;             // guarded by mutex_
-    bool busy_ = false;              // guarded by mutex_
-    bool stop_ = false;              // guarded by mutex_
-    std::optional<Error> broken_;    // guarded by mutex_
+    const ChangedFn told_;
+    std::vector<Outcome> outcomes_;     // guarded by mutex_
+    std::vector<ExecutionId> changed_;  // guarded by mutex_
+    std::size_t batches_ = 0;           // guarded by mutex_: handed over, not taken yet
+    bool wrote_ = false;                // guarded by mutex_
+    bool busy_ = false;                 // guarded by mutex_
+    bool stop_ = false;                 // guarded by mutex_
+    std::optional<Error> broken_;       // guarded by mutex_
     std::thread thread_;
 };
 

@@ -53,6 +53,11 @@ expected<std::vector<SuspensionInfo>> answer(const ListSuspensions& op, const Re
 expected<SuspendedPage> answer(const ListSuspended& op, const ReadContext& c);
 expected<SignalPage> answer(const ListSignals& op, const ReadContext& c);
 expected<std::vector<SignalInfo>> answer(const ObserveSignals& op, const ReadContext& c);
+/// The shape of a tail, for those that wait and those that do not.
+expected<void> check(const TailStream& op);
+expected<StreamPage> answer(const ReadStream& op, const ReadContext& c);
+expected<StreamPage> answer(const TailStream& op, const ReadContext& c);
+expected<std::optional<StreamSummary>> answer(const ReadStreamSummary& op, const ReadContext& c);
 /// Open waitpoints whose token was signed with the current key and that are not sure to be gone
 /// when that key, retired now, verifies no more.
 expected<std::uint64_t> waitpoints_outliving(DurationMs grace_ms, const ReadContext& c);

@@ -76,6 +76,7 @@ const std::vector<Scanners::Kind>& Scanners::kinds() {
         {"grant_sweep", 5'000, &Scanners::grant_sweep},
         {"idempotency_sweep", 60'000, &Scanners::idempotency_sweep},
         {"event_trimmer", 60'000, &Scanners::event_trimmer},
+        {"stream_trimmer", 30'000, &Scanners::stream_trimmer},
     };
     return all;
 }
@@ -204,6 +205,29 @@ expected<ScannerResult> Scanners::event_trimmer(TimestampMs now) {
     return sweep([&] {
         return batch_.store().trim_events(now - options_.event_retention_ms, events_per_pass);
     });
+}
+
+expected<ScannerResult> Scanners::stream_trimmer(TimestampMs now) {
+    ScannerResult result;
+    FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
+        store::Store& store = batch_.store();
+        FF_TRY(const auto streams, store.scan_streams(now, sweep_max));
+        std::vector<core::Eid> eids;
+        for (const core::StreamKey& stream : streams) {
+            eids.push_back(stream.eid);
+        }
+        FF_TRY_VOID(store.load(eids, core::InputNeed::none, false, batch_.snapshot()));
+        for (const core::StreamKey& stream : streams) {
+            // One that another process is at is left to it.
+            if (const core::ExecutionCell* cell = batch_.snapshot().find_cell(stream.eid)) {
+                FF_TRY(const auto decision,
+                       batch_.decide_one(core::SweepStream{cell->id, stream.attempt_index}));
+                result.processed += *decision.answer ? 1 : 0;
+            }
+        }
+        return {};
+    }));
+    return result;
 }
 
 expected<ScannerResult> Scanners::worker_ttl_sweep(TimestampMs now) {

@@ -65,6 +65,7 @@ class Scanners {
     expected<ScannerResult> grant_sweep(TimestampMs now);
     expected<ScannerResult> idempotency_sweep(TimestampMs now);
     expected<ScannerResult> event_trimmer(TimestampMs now);
+    expected<ScannerResult> stream_trimmer(TimestampMs now);
     expected<ScannerResult> unblock(TimestampMs now);
     expected<ScannerResult> index_reconciler(TimestampMs now);
     /// Resolves what an end should have resolved, and applies edges that were staged and forgotten.

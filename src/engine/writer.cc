@@ -31,19 +31,22 @@ bool may_run_again(const Error& error) {
 }  // namespace
 
 Writer::Writer(store::Store& store, const core::Settings& settings, const EngineOptions& options,
-               Clock& clock, IdSource& ids, Batch::WarnFn warn)
+               Clock& clock, IdSource& ids, Batch::WarnFn warn, Notices notices)
     : store_(store),
       options_(options),
       clock_(clock),
       warn_(std::move(warn)),
-      finisher_(store, tally_),
+      finisher_(store, tally_, std::move(notices.durable)),
       batch_(store, settings, ids, tally_, options.waiting_claims_max, warn_),
       scanners_(batch_, settings, options, clock.now(),
                 [this](TimestampMs now) { return handle_due(now); }),
       thread_([this] { run(); }) {
-    store_.watch([this] {
+    store_.watch([this, others = std::move(notices.others)] {
         others_wrote_ = true;
         wake();
+        if (others) {
+            others();
+        }
     });
 }
 
@@ -125,7 +128,7 @@ void Writer::answer_abandoned() {
     std::vector<Outcome> outcomes;
     batch_.claims().abandon(claims, outcomes);
     if (!outcomes.empty()) {
-        finisher_.finish(std::move(outcomes), false);
+        hand_over(std::move(outcomes), false);
     }
 }
 
@@ -224,14 +227,14 @@ void Writer::run() {
             scanners_.run_due(now);
         }
         if (batch_.take_unsynced()) {
-            finisher_.finish({}, true);  // nobody waits for it, but readers may see it only then
+            hand_over({}, true);  // nobody waits for it, but readers may see it only then
         }
         store_.maintain();
         waiting_ = batch_.claims().waiting();
     }
     std::vector<Outcome> released;
     batch_.claims().release_all(released);
-    finisher_.finish(std::move(released), false);
+    hand_over(std::move(released), false);
 }
 
 void Writer::process(std::vector<Pending> commands, TimestampMs now) {
@@ -274,6 +277,11 @@ Batch::Run Writer::transact(std::vector<Pending> commands, TimestampMs now, std:
     return run;
 }
 
+void Writer::hand_over(std::vector<Outcome> outcomes, bool wrote) {
+    finisher_.finish(std::move(outcomes), wrote,
+                     wrote ? batch_.take_changed() : std::vector<ExecutionId>());
+}
+
 ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,
                                 std::size_t due_max) {
     commands_ += commands.size();
@@ -298,7 +306,7 @@ ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,
                          run.outcomes[0].pending.ticket == ticket;
         if (own) {
             run.outcomes[0].response = std::unexpected(*run.failure);
-            finisher_.finish(std::move(run.outcomes), false);
+            hand_over(std::move(run.outcomes), false);
         } else {
             run_apart(std::move(run), now);
         }
@@ -310,7 +318,7 @@ ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,
     }
     const bool wrote = batch_.take_unsynced() || run.wrote;
     if (!run.outcomes.empty() || wrote) {
-        finisher_.finish(std::move(run.outcomes), wrote);
+        hand_over(std::move(run.outcomes), wrote);
     }
     return {run.due_handled, 0, {}};
 }
@@ -333,7 +341,7 @@ void Writer::answer_refused(Batch::Run& run) {
         outcome.response = std::unexpected(*run.failure);
     }
     if (!run.refused.empty()) {
-        finisher_.finish(std::exchange(run.refused, {}), false);
+        hand_over(std::exchange(run.refused, {}), false);
     }
 }
 
@@ -362,7 +370,7 @@ void Writer::run_apart(Batch::Run failed, TimestampMs now) {
             return;
         }
         due_handled_ += run.due_handled;
-        finisher_.finish(std::move(run.outcomes), batch_.take_unsynced());
+        hand_over(std::move(run.outcomes), batch_.take_unsynced());
     }
 }
 
@@ -378,7 +386,7 @@ void Writer::run_alone(std::vector<Outcome> outcomes, TimestampMs now) {
         const std::uint64_t ticket = one[0].ticket = ++tickets_;
         Batch::Run run = transact(std::move(one), now, 0, Waiting::left);
         if (!run.failure) {
-            finisher_.finish(std::move(run.outcomes), batch_.take_unsynced());
+            hand_over(std::move(run.outcomes), batch_.take_unsynced());
             continue;
         }
         if (run.store_failed) {
@@ -400,7 +408,7 @@ void Writer::run_alone(std::vector<Outcome> outcomes, TimestampMs now) {
                 guilty.push_back(std::move(outcome));
             }
         }
-        finisher_.finish(std::move(guilty), false);
+        hand_over(std::move(guilty), false);
     }
 }
 
@@ -410,7 +418,7 @@ void Writer::run_scanner(Pending pending, TimestampMs now) {
                                : Response(std::unexpected(std::move(result).error()));
     std::vector<Outcome> one;
     one.push_back({std::move(pending), std::move(response)});
-    finisher_.finish(std::move(one), batch_.take_unsynced());
+    hand_over(std::move(one), batch_.take_unsynced());
 }
 
 }  // namespace ff::engine

@@ -24,8 +24,13 @@ namespace ff::engine {
 
 class Writer {
   public:
+    /// Who is to be told of what was written; from any thread.
+    struct Notices {
+        Finisher::ChangedFn durable;
+        std::function<void()> others;  ///< another process may have written anything
+    };
     Writer(store::Store& store, const core::Settings& settings, const EngineOptions& options,
-           Clock& clock, IdSource& ids, Batch::WarnFn warn);
+           Clock& clock, IdSource& ids, Batch::WarnFn warn, Notices notices = {});
     /// Stops as stop() does.
     ~Writer();
 
@@ -46,6 +51,8 @@ class Writer {
   private:
     void run();
     std::vector<Pending> take(bool& stopping);
+    /// To the finisher, with what the batch has changed.
+    void hand_over(std::vector<Outcome> outcomes, bool wrote);
     void process(std::vector<Pending> commands, TimestampMs now);
     /// One transaction. On a shared store one that another process was in the way of is run again.
     Batch::Run transact(std::vector<Pending> commands, TimestampMs now, std::size_t due_max,

@@ -59,6 +59,7 @@ struct ServerConfig {
     std::int64_t http_threads = 0;
     std::int64_t http_connections_max = 0;
     std::int64_t concurrent_polls_max = 0;
+    std::int64_t concurrent_stream_ops_max = 0;
     DurationMs shutdown_grace_ms = 0;  ///< for each step
     std::string tls_cert;              ///< paths; both or none
     std::string tls_key;

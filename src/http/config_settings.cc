@@ -183,6 +183,10 @@ std::vector<Setting> listener_settings() {
                "Requests that wait for work at a time; further ones get 429. Never more than "
                "three quarters of `FF_HTTP_MAX_CONNECTIONS`.",
                [](ServerConfig& c, std::int64_t v) { c.concurrent_polls_max = v; }),
+        number("FF_MAX_CONCURRENT_STREAM_OPS", 1, u32_max, "64",
+               "Requests that read streams at a time, those that wait among them; further ones get "
+               "429.",
+               [](ServerConfig& c, std::int64_t v) { c.concurrent_stream_ops_max = v; }),
         number("FF_SHUTDOWN_GRACE_S", 0, 3'600, "15",
                "Seconds that each step of a shutdown may take.",
                [](ServerConfig& c, std::int64_t v) { c.shutdown_grace_ms = v * 1'000; }),
@@ -357,6 +361,7 @@ std::vector<Setting> pass_settings() {
         period("FF_GRANT_SWEEP_INTERVAL_S", "grant_sweep", "5", "Grants past their time."),
         period("FF_IDEMPOTENCY_SWEEP_INTERVAL_S", "idempotency_sweep", "60",
                "Idempotency keys past their window."),
+        period("FF_STREAM_TRIMMER_INTERVAL_S", "stream_trimmer", "30", "Streams past their time."),
         period("FF_EVENT_TRIMMER_INTERVAL_S", "event_trimmer", "60",
                "Events past `FF_EVENT_RETENTION_S`."),
     };
@@ -386,7 +391,6 @@ constexpr std::array<std::string_view, 5> obsolete_names{"FF_HOST", "FF_PORT", "
 constexpr std::array<std::string_view, 15> names_of_other_versions{
     "FF_BUDGET_PARTITIONS",
     "FF_QUOTA_PARTITIONS",
-    "FF_MAX_CONCURRENT_STREAM_OPS",
     "FF_MAX_CONCURRENT_TAIL",
     "FF_MAX_EVENT_STREAMS",
     "FF_EVENT_MAX_ROWS",
@@ -398,7 +402,6 @@ constexpr std::array<std::string_view, 15> names_of_other_versions{
     "FF_BUDGET_RESET_INTERVAL_S",
     "FF_BUDGET_RECONCILER_INTERVAL_S",
     "FF_QUOTA_RECONCILER_INTERVAL_S",
-    "FF_STREAM_TRIMMER_INTERVAL_S",
 };
 
 }  // namespace

@@ -137,6 +137,34 @@ const std::string suspensions_delete = "DELETE FROM ff_suspension WHERE eid = $1
 const std::string waitpoints_delete = "DELETE FROM ff_waitpoint WHERE eid = $1";
 const std::string signals_delete = "DELETE FROM ff_signal WHERE eid = $1";
 const std::string satisfiers_delete = "DELETE FROM ff_satisfier WHERE eid = $1";
+const std::string stream_metas_delete = "DELETE FROM ff_stream_meta WHERE eid = $1";
+const std::string frames_delete = "DELETE FROM ff_stream_frame WHERE eid = $1";
+const std::string summaries_delete = "DELETE FROM ff_stream_summary WHERE eid = $1";
+
+namespace {
+
+/// The mode is a literal, and what the index of the rarer ones demands is said beside it.
+std::string trim_text(FrameMode mode) {
+    const std::string of_mode =
+        mode == FrameMode::durable
+            ? "mode = 0"
+            : "mode = " + std::to_string(static_cast<int>(mode)) + " AND mode <> 0";
+    const std::string of_stream = " WHERE eid = $1 AND attempt_index = $2 AND " + of_mode;
+    return "DELETE FROM ff_stream_frame" + of_stream +
+           " AND (ms, seq) <= (SELECT ms, seq FROM ff_stream_frame" + of_stream +
+           " ORDER BY ms, seq LIMIT 1 OFFSET $3)";
+}
+
+}  // namespace
+
+const std::string& frames_trim(FrameMode mode) {
+    static const std::string durable = trim_text(FrameMode::durable);
+    static const std::string summary = trim_text(FrameMode::summary);
+    static const std::string best_effort = trim_text(FrameMode::best_effort);
+    return mode == FrameMode::durable   ? durable
+           : mode == FrameMode::summary ? summary
+                                        : best_effort;
+}
 
 // ----------------------------------------------------------------------------------- upkeep
 
@@ -248,6 +276,19 @@ const std::string suspended_after = select_where<Suspension>(
 const std::string signal_by_key = select_where<Signal>("eid = $1 AND seq = $2");
 const std::string signals_after =
     select_where<Signal>("eid = $1 AND seq > $2 ORDER BY seq LIMIT $3");
+const std::string stream_meta_by_key =
+    select_where<core::StreamMeta>("eid = $1 AND attempt_index = $2");
+const std::string summary_by_key =
+    select_where<core::SummaryRow>("eid = $1 AND attempt_index = $2");
+namespace {
+const std::string frames_in_range = select_where<core::FrameRow>(
+    "eid = $1 AND attempt_index = $2 AND (ms, seq) >= ($3, $4) AND (ms, seq) <= ($5, $6)");
+}  // namespace
+const ByOrder frames_between{frames_in_range + " ORDER BY ms DESC, seq DESC LIMIT $7",
+                             frames_in_range + " ORDER BY ms, seq LIMIT $7"};
+const std::string streams_to_sweep =
+    "SELECT eid, attempt_index FROM ff_stream_meta WHERE sweep_at <= $1"
+    " ORDER BY sweep_at, eid, attempt_index LIMIT $2";
 const std::string satisfiers_of =
     select_where<Satisfier>("eid = $1 AND episode = $2 ORDER BY node, token");
 const std::string ready_before =
@@ -273,50 +314,105 @@ namespace {
 
 std::vector<std::string> gather_texts() {
     std::vector<std::string> texts{
-        execution_by_id,    execution_by_eid,
-        input_by_eid,       attempt_by_key,
-        attempts_of,        grant_by_eid,
-        lane_by_name,       idempotency_by_key,
-        worker_by_key,      all_routes,
-        flow_by_id,         edge_by_key,
-        edges_of_flow,      edges_out,
-        edges_in,           group_by_key,
-        groups_of_flow,     work_by_key,
-        member_ids,         ready_head,
-        timers_due,         next_due,
-        bucket_after,       executions_after,
-        leased_by_instance, workers_all,
-        flows_due,          flows_held,
-        flow_ids_after,     edges_staged,
-        work_due,           ready_insert,
-        ready_delete,       timer_insert,
-        timer_delete,       listed_insert,
-        listed_delete,      tag_insert,
-        tag_delete,         input_delete,
-        attempts_delete,    idempotency_delete_own,
-        edges_delete,       groups_delete,
-        work_delete,        grants_sweep,
-        idempotency_sweep,  exec_events_trim,
-        log_events_trim,    meta_get,
-        meta_put,           ids_of_partition,
-        leased_due,         lanes_after,
-        workers_after,      workers_of_namespace_after,
-        flows_after,        flows_of_partition_after,
-        members_after,      work_first,
-        work_of_flow,       ready_before,
-        event_by_id,        events_after,
-        log_events_of,      log_events_after,
-        ready_after,        timers_after,
-        listed_after,       highest_eid,
-        highest_event,      waitpoint_by_id,
-        suspension_by_key,  signal_by_id,
-        signals_buffered,   signal_by_idempotency_key,
-        satisfier_by_key,   all_hmac_keys,
-        suspensions_delete, waitpoints_delete,
-        signals_delete,     satisfiers_delete,
-        suspensions_of,     open_waitpoints_after,
-        suspended_after,    waitpoints_outliving,
-        signal_by_key,      signals_after,
+        execution_by_id,
+        execution_by_eid,
+        input_by_eid,
+        attempt_by_key,
+        attempts_of,
+        grant_by_eid,
+        lane_by_name,
+        idempotency_by_key,
+        worker_by_key,
+        all_routes,
+        flow_by_id,
+        edge_by_key,
+        edges_of_flow,
+        edges_out,
+        edges_in,
+        group_by_key,
+        groups_of_flow,
+        work_by_key,
+        stream_meta_by_key,
+        summary_by_key,
+        streams_to_sweep,
+        stream_metas_delete,
+        frames_delete,
+        summaries_delete,
+        frames_trim(FrameMode::durable),
+        frames_trim(FrameMode::summary),
+        frames_trim(FrameMode::best_effort),
+        frames_between.newest_first,
+        frames_between.oldest_first,
+        member_ids,
+        ready_head,
+        timers_due,
+        next_due,
+        bucket_after,
+        executions_after,
+        leased_by_instance,
+        workers_all,
+        flows_due,
+        flows_held,
+        flow_ids_after,
+        edges_staged,
+        work_due,
+        ready_insert,
+        ready_delete,
+        timer_insert,
+        timer_delete,
+        listed_insert,
+        listed_delete,
+        tag_insert,
+        tag_delete,
+        input_delete,
+        attempts_delete,
+        idempotency_delete_own,
+        edges_delete,
+        groups_delete,
+        work_delete,
+        grants_sweep,
+        idempotency_sweep,
+        exec_events_trim,
+        log_events_trim,
+        meta_get,
+        meta_put,
+        ids_of_partition,
+        leased_due,
+        lanes_after,
+        workers_after,
+        workers_of_namespace_after,
+        flows_after,
+        flows_of_partition_after,
+        members_after,
+        work_first,
+        work_of_flow,
+        ready_before,
+        event_by_id,
+        events_after,
+        log_events_of,
+        log_events_after,
+        ready_after,
+        timers_after,
+        listed_after,
+        highest_eid,
+        highest_event,
+        waitpoint_by_id,
+        suspension_by_key,
+        signal_by_id,
+        signals_buffered,
+        signal_by_idempotency_key,
+        satisfier_by_key,
+        all_hmac_keys,
+        suspensions_delete,
+        waitpoints_delete,
+        signals_delete,
+        satisfiers_delete,
+        suspensions_of,
+        open_waitpoints_after,
+        suspended_after,
+        waitpoints_outliving,
+        signal_by_key,
+        signals_after,
         satisfiers_of,
     };
     for (const ByOrder* list : {&executions_in_window, &executions_of_route, &executions_with_tag,

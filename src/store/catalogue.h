@@ -92,6 +92,11 @@ extern const std::string suspensions_delete;
 extern const std::string waitpoints_delete;
 extern const std::string signals_delete;
 extern const std::string satisfiers_delete;
+extern const std::string stream_metas_delete;
+extern const std::string frames_delete;
+extern const std::string summaries_delete;
+/// Deletes the oldest frames of a stream and a mode, to the one at OFFSET $3.
+const std::string& frames_trim(FrameMode mode);
 
 extern const std::string grants_sweep;
 extern const std::string idempotency_sweep;
@@ -126,6 +131,11 @@ extern const std::string suspended_after;
 extern const std::string signal_by_key;
 extern const std::string signals_after;
 extern const std::string satisfiers_of;
+extern const std::string stream_meta_by_key;
+extern const std::string summary_by_key;
+/// Between two ids, both included.
+extern const ByOrder frames_between;
+extern const std::string streams_to_sweep;
 extern const std::string ready_before;
 extern const std::string event_by_id;
 extern const std::string events_after;

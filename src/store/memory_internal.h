@@ -153,6 +153,16 @@ void for_each_place(MemoryRows& rows, const core::Signal& row, Fn fn) {
 template <class Fn>
 void for_each_place(MemoryRows&, const core::Satisfier&, Fn) {}
 
+template <class Fn>
+void for_each_place(MemoryRows& rows, const core::StreamMeta& row, Fn fn) {
+    if (row.sweep_at) {
+        fn(rows.stream_sweeps, std::pair(*row.sweep_at, row.key));
+    }
+}
+
+template <class Fn>
+void for_each_place(MemoryRows&, const core::SummaryRow&, Fn) {}
+
 template <class Map>
 void MemoryStore::replace(Journal& journal, Map& map, const typename Map::key_type& key,
                           const std::optional<typename Map::mapped_type>& row) {

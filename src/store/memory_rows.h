@@ -36,6 +36,9 @@ struct MemoryRows {
     std::map<WaitpointId, core::Waitpoint> waitpoints;
     std::map<core::SignalKey, core::Signal> signals;
     std::map<core::SatisfierKey, core::Satisfier> satisfiers;
+    std::map<core::StreamKey, core::StreamMeta> streams;
+    std::map<core::FrameKey, core::FrameRow> frames;
+    std::map<core::StreamKey, core::SummaryRow> summaries;
     std::map<std::string, core::HmacKey> hmac_keys;
     std::map<std::int64_t, core::ExecutionEvent> events;
     std::map<std::int64_t, core::LogEvent> log_events;
@@ -62,6 +65,7 @@ struct MemoryRows {
     std::set<std::pair<Eid, WaitpointId>> waitpoints_of;
     std::set<std::pair<std::pair<Eid, SignalId>, core::SignalKey>> signal_ids;
     std::set<std::pair<WaitpointId, core::SignalKey>> signals_at;
+    std::set<std::pair<TimestampMs, core::StreamKey>> stream_sweeps;
 
     [[nodiscard]] std::optional<core::Execution> execution(const ExecutionId& id) const;
     [[nodiscard]] std::vector<core::Attempt> attempts_of(Eid eid) const;
@@ -149,6 +153,11 @@ class MemoryReader final : public Reader {
     expected<std::vector<core::Signal>> signals(Eid eid,
                                                 std::span<const std::uint64_t> seqs) override;
     expected<std::vector<core::Satisfier>> satisfiers(const core::SuspensionKey& key) override;
+    expected<std::optional<core::StreamMeta>> stream_meta(const core::StreamKey& key) override;
+    expected<std::optional<core::SummaryRow>> summary(const core::StreamKey& key) override;
+    expected<std::vector<core::FrameRow>> frames(const core::StreamKey& key, const FrameId& from,
+                                                 const FrameId& to, Order order,
+                                                 std::size_t limit) override;
     expected<std::vector<core::HmacKey>> hmac_keys() override;
     expected<std::uint64_t> ready_before(std::span<const RouteId> routes, const core::ReadyKey& key,
                                          std::uint64_t limit) override;

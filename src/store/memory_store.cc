@@ -178,6 +178,7 @@ expected<void> MemoryStore::load(const core::ReadSet& set, Snapshot& snapshot) {
         snapshot.load_leased_by(key, std::move(ids));
     }
     load_waits(set.waits, snapshot.waits);
+    load_streams(set.streams, snapshot);
     return {};
 }
 
@@ -416,6 +417,9 @@ void MemoryStore::erase_execution(Journal& journal, const Execution& gone) {
     if (had_waits(gone)) {
         erase_waits(journal, gone.eid);
     }
+    if (gone.has_streams) {
+        erase_streams(journal, gone.eid);
+    }
     journal.erase(rows_->eid_of, gone.id);
     journal.erase(rows_->executions, gone.eid);
 }
@@ -489,6 +493,7 @@ expected<void> MemoryStore::write_all(Journal& journal, Snapshot& snapshot, Time
     write_tracked(rows_->workers, snapshot.workers);
     FF_TRY_VOID(write_flows(journal, snapshot, retention_default_ms));
     FF_TRY_VOID(write_waits(journal, snapshot.waits));
+    FF_TRY_VOID(write_streams(journal, snapshot.streams));
     for (const auto& event : snapshot.events) {
         FF_TRY_VOID(journal.insert(rows_->events, event.event_id, event, "the event"));
     }

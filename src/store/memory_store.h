@@ -56,6 +56,8 @@ class MemoryStore final : public Store {
     expected<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
                                                       const std::string& lane,
                                                       TimestampMs now) override;
+    expected<std::vector<core::StreamKey>> scan_streams(TimestampMs now,
+                                                        std::size_t limit) override;
     expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
     expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
     expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
@@ -96,6 +98,10 @@ class MemoryStore final : public Store {
     void load_waits(const core::WaitReads& reads, core::WaitTable& waits) const;
     expected<void> write_waits(Journal& journal, const core::WaitTable& waits);
     void erase_waits(Journal& journal, Eid eid);
+    // Streams (memory_streams.cc).
+    void load_streams(const core::StreamReads& reads, core::Snapshot& snapshot) const;
+    expected<void> write_streams(Journal& journal, const core::StreamTable& streams);
+    void erase_streams(Journal& journal, Eid eid);
 
     expected<void> finish(const std::function<expected<void>(Journal&)>& write);
     void write_swept(Journal& journal);

@@ -115,6 +115,16 @@ inline const std::string satisfiers_by_key =
     " FROM unnest($1, $2, $3, $4) AS u(eid, episode, node, token) JOIN ff_satisfier t"
     " ON t.eid = u.eid AND t.episode = u.episode AND t.node = u.node AND t.token = u.token";
 
+// So are the streams of its attempts.
+inline const std::string stream_metas_by_key =
+    "SELECT " + column_list<core::StreamMeta>("t.") +
+    " FROM unnest($1, $2) AS u(eid, attempt_index) JOIN ff_stream_meta t"
+    " ON t.eid = u.eid AND t.attempt_index = u.attempt_index";
+inline const std::string summaries_by_key =
+    "SELECT " + column_list<core::SummaryRow>("t.") +
+    " FROM unnest($1, $2) AS u(eid, attempt_index) JOIN ff_stream_summary t"
+    " ON t.eid = u.eid AND t.attempt_index = u.attempt_index";
+
 inline const std::string own_transaction = "SELECT CAST(pg_current_xact_id() AS text)";
 inline const std::string own_transaction_if_any =
     "SELECT CAST(pg_current_xact_id_if_assigned() AS text)";
@@ -269,6 +279,9 @@ struct PostgresStore::Writes {
     PgRowSet<core::Waitpoint> waitpoints;
     PgRowSet<core::Signal> signals;
     PgRowSet<core::Satisfier> satisfiers;
+    PgRowSet<core::StreamMeta> stream_metas;
+    PgRowSet<core::FrameRow> frames;
+    PgRowSet<core::SummaryRow> summaries;
     PgRowSet<core::HmacKey> retired_keys;  ///< before the current one: there is one at most
     PgRowSet<core::HmacKey> current_keys;
     PgRowSet<core::ExecutionEvent> events;
@@ -282,6 +295,9 @@ struct PostgresStore::Writes {
     PgKeySet all_waitpoints{"ff_waitpoint", {"eid"}, {Type::integers}};
     PgKeySet all_signals{"ff_signal", {"eid"}, {Type::integers}};
     PgKeySet all_satisfiers{"ff_satisfier", {"eid"}, {Type::integers}};
+    PgKeySet all_metas{"ff_stream_meta", {"eid"}, {Type::integers}};
+    PgKeySet all_frames{"ff_stream_frame", {"eid"}, {Type::integers}};
+    PgKeySet all_summaries{"ff_stream_summary", {"eid"}, {Type::integers}};
     PgRowSet<core::Execution> erased;
     // Of flows that go.
     PgRowSet<core::Flow> erased_flows;

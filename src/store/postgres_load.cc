@@ -287,6 +287,7 @@ expected<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot)
     }
     ask_flows(questions, set, snapshot, members);
     ask_waits(questions, set.waits, snapshot.waits);
+    ask_streams(questions, set.streams, snapshot);
     // Behind what may wait for others: who waits holds nothing.
     std::vector<std::string> lanes = set.lanes;
     lanes.insert(lanes.end(), expected_lanes_.begin(), expected_lanes_.end());

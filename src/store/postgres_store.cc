@@ -155,6 +155,11 @@ expected<void> PostgresStore::collect_erased(Snapshot& snapshot, Writes& writes)
             writes.all_signals.erase(put_eid);
             writes.all_satisfiers.erase(put_eid);
         }
+        if (e->has_streams) {
+            writes.all_frames.erase(put_eid);
+            writes.all_summaries.erase(put_eid);
+            writes.all_metas.erase(put_eid);
+        }
         core::ExecutionInput input;
         input.eid = e->eid;
         writes.inputs.erase(std::move(input));
@@ -246,6 +251,7 @@ expected<void> PostgresStore::collect(Snapshot& snapshot, TimestampMs now,
     }
     collect_flows(snapshot, retention_default_ms, writes);
     collect_waits(snapshot.waits, writes);
+    collect_streams(snapshot.streams, writes);
     for (const auto& event : snapshot.events) {
         writes.events.insert(event);
     }
@@ -259,12 +265,22 @@ expected<void> PostgresStore::collect(Snapshot& snapshot, TimestampMs now,
 auto PostgresStore::proof_of(const Snapshot& snapshot) -> std::optional<Proof> {
     for (const ExecutionCell& cell : snapshot.cells) {
         if (const auto& row = cell.execution.current; cell.execution.dirty && row) {
-            return Proof{row->eid, std::nullopt, row->last_mutation_at};
+            return "ff_exec_core WHERE eid = " + std::to_string(row->eid) +
+                   " AND last_mutation_at = " + std::to_string(row->last_mutation_at);
         }
     }
     for (const auto& [id, cell] : snapshot.flows) {
         if (cell.flow.dirty && cell.flow.current) {
-            return Proof{0, id, cell.flow.current->last_mutation_at};
+            return "ff_flow WHERE flow_id = '\\x" + encode_hex(id.uuid.raw()) +
+                   "' AND last_mutation_at = " +
+                   std::to_string(cell.flow.current->last_mutation_at);
+        }
+    }
+    for (const auto& [key, meta] : snapshot.streams.metas) {
+        if (meta.dirty && meta.current) {
+            return "ff_stream_meta WHERE eid = " + std::to_string(key.eid) +
+                   " AND attempt_index = " + std::to_string(key.attempt_index) +
+                   " AND frame_count = " + std::to_string(meta.current->frame_count);
         }
     }
     return std::nullopt;
@@ -320,6 +336,13 @@ expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
     writes.waitpoints.queue(*db_, events);
     writes.signals.queue(*db_, events);
     writes.satisfiers.queue(*db_, events);
+    writes.all_frames.queue(*db_);
+    writes.all_summaries.queue(*db_);
+    writes.all_metas.queue(*db_);
+    writes.frames.queue(*db_, events);
+    writes.stream_metas.queue(*db_, events);
+    writes.summaries.queue(*db_, events);
+    queue_trims(snapshot.streams);
     writes.sides.queue(*db_);
     writes.inputs.queue(*db_, events);
     writes.attempts.queue(*db_, events);
@@ -409,13 +432,11 @@ expected<std::string> PostgresStore::fate_of(const std::string& number, bool res
     if (status != "committed" || (!restarted && !proof_)) {
         return status;
     }
-    const Proof proof = proof_.value_or(Proof{});
-    const std::string row =
-        proof.flow ? "ff_flow WHERE flow_id = '\\x" + encode_hex(proof.flow->uuid.raw()) + "'"
-                   : "ff_exec_core WHERE eid = " + std::to_string(proof.eid);
+    if (!proof_) {
+        return "unproven";
+    }
     FF_TRY(const std::string proven,
-           db_->scalar("SELECT 1 FROM " + row +
-                       " AND last_mutation_at = " + std::to_string(proof.changed_at) +
+           db_->scalar("SELECT 1 FROM " + *proof_ +
                        " AND CAST(CAST(xmin AS text) AS bigint) = " + number + " % 4294967296"));
     return proven.empty() ? "unproven" : "committed";
 }

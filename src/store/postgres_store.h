@@ -71,6 +71,8 @@ class PostgresStore final : public Store {
     expected<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
                                                       const std::string& lane,
                                                       TimestampMs now) override;
+    expected<std::vector<core::StreamKey>> scan_streams(TimestampMs now,
+                                                        std::size_t limit) override;
     expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
     expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
     expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
@@ -91,11 +93,8 @@ class PostgresStore final : public Store {
     struct Members;  // of flows, while they are loaded
     struct OpenWaits;
     class Questions;
-    struct Proof {  // a row as a commit writes it: an execution, or else a flow
-        Eid eid = 0;
-        std::optional<FlowId> flow;
-        TimestampMs changed_at = 0;
-    };
+    /// A row as a commit writes it: what comes behind FROM to find it.
+    using Proof = std::string;
     struct ReadConnection;
 
     PostgresStore() = default;
@@ -167,6 +166,11 @@ class PostgresStore final : public Store {
     void ask_waits(Questions& questions, const core::WaitReads& reads, core::WaitTable& waits);
     void ask_signals(Questions& questions, const core::WaitReads& reads, core::WaitTable& waits);
     static void collect_waits(const core::WaitTable& waits, Writes& writes);
+    // Streams (postgres_streams.cc).
+    static void ask_streams(Questions& questions, const core::StreamReads& reads,
+                            core::Snapshot& snapshot);
+    static void collect_streams(const core::StreamTable& streams, Writes& writes);
+    void queue_trims(const core::StreamTable& streams);
 
     std::unique_ptr<ReadConnection> take_reader();
     void give_reader(std::unique_ptr<ReadConnection> reader);

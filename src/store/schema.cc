@@ -406,7 +406,65 @@ CREATE UNIQUE INDEX ff_hmac_key_current ON ff_hmac_key (is_current) WHERE is_cur
 @postgres ALTER TABLE ff_waitpoint SET (fillfactor = 70);
 )sql";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> sqlite_tokens{{
+// Streams of attempts. Frames are kept and trimmed in the order of their ids; most are durable and
+// pay for no index but their key. `sweep_at` changes rarely, unlike the expiry behind it.
+constexpr std::string_view streams = R"sql(
+ALTER TABLE ff_attempt ADD COLUMN closed_as @int;
+
+CREATE TABLE ff_stream_meta (
+    eid @int NOT NULL,
+    attempt_index @int NOT NULL,
+    created_at @int NOT NULL DEFAULT 0,
+    last_ms @int NOT NULL DEFAULT 0,
+    last_seq @int NOT NULL DEFAULT 0,
+    frame_count @int NOT NULL DEFAULT 0,
+    total_bytes @int NOT NULL DEFAULT 0,
+    last_frame_at @int NOT NULL DEFAULT 0,
+    has_durable_frame @int NOT NULL DEFAULT 0,
+    retained_durable @int NOT NULL DEFAULT 0,
+    retained_summary @int NOT NULL DEFAULT 0,
+    retained_best_effort @int NOT NULL DEFAULT 0,
+    ema_rate_hz @text,
+    last_append_ts_ms @int,
+    maxlen_applied_last @int,
+    expires_at @int,
+    last_client_seq @int,
+    retention_ttl_ms @int,
+    sweep_at @int,
+    PRIMARY KEY (eid, attempt_index)) @keyed;
+CREATE INDEX ff_stream_meta_by_sweep ON ff_stream_meta (sweep_at, eid, attempt_index)
+    WHERE sweep_at IS NOT NULL;
+
+CREATE TABLE ff_stream_frame (
+    eid @int NOT NULL,
+    attempt_index @int NOT NULL,
+    ms @int NOT NULL,
+    seq @int NOT NULL,
+    frame_type @text NOT NULL,
+    mode @int NOT NULL DEFAULT 0,
+    ts @int NOT NULL DEFAULT 0,
+    payload @bytes NOT NULL DEFAULT @nobytes,
+    correlation_id @text,
+    summary_version @int,
+    ttl_ms @int,
+    PRIMARY KEY (eid, attempt_index, ms, seq)) @keyed;
+CREATE INDEX ff_stream_frame_by_mode ON ff_stream_frame (eid, attempt_index, mode, ms, seq)
+    WHERE mode <> 0;
+
+CREATE TABLE ff_stream_summary (
+    eid @int NOT NULL,
+    attempt_index @int NOT NULL,
+    document @text NOT NULL,
+    version @int NOT NULL DEFAULT 0,
+    last_updated_ms @int NOT NULL DEFAULT 0,
+    first_applied_ms @int NOT NULL DEFAULT 0,
+    PRIMARY KEY (eid, attempt_index)) @keyed;
+@postgres ALTER TABLE ff_stream_meta SET (fillfactor = 50);
+@postgres ALTER TABLE ff_stream_summary SET (fillfactor = 50);
+)sql";
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> sqlite_tokens{{
+    {"@nobytes", "x''"},
     {"@int", "INTEGER"},
     {"@text", "TEXT"},
     {"@bytes", "BLOB"},
@@ -414,7 +472,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> sqlite_to
     {"@postgres", "--"},
     {"@keyed", "STRICT, WITHOUT ROWID"},
 }};
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> postgres_tokens{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> postgres_tokens{{
+    {"@nobytes", "''"},
     {"@int", "BIGINT"},
     {"@text", "TEXT COLLATE \"C\""},
     {"@bytes", "BYTEA"},
@@ -429,7 +488,8 @@ const std::vector<Migration>& migrations() {
     static const std::vector<Migration> all{{1, "foundations", foundations},
                                             {2, "many_processes", many_processes},
                                             {3, "flows", flows},
-                                            {4, "suspension", suspension}};
+                                            {4, "suspension", suspension},
+                                            {5, "streams", streams}};
     return all;
 }
 

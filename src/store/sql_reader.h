@@ -65,6 +65,11 @@ class SqlReader final : public Reader {
     expected<std::vector<core::Signal>> signals(Eid eid,
                                                 std::span<const std::uint64_t> seqs) override;
     expected<std::vector<core::Satisfier>> satisfiers(const core::SuspensionKey& key) override;
+    expected<std::optional<core::StreamMeta>> stream_meta(const core::StreamKey& key) override;
+    expected<std::optional<core::SummaryRow>> summary(const core::StreamKey& key) override;
+    expected<std::vector<core::FrameRow>> frames(const core::StreamKey& key, const FrameId& from,
+                                                 const FrameId& to, Order order,
+                                                 std::size_t limit) override;
     expected<std::vector<core::HmacKey>> hmac_keys() override;
     expected<std::uint64_t> ready_before(std::span<const RouteId> routes, const core::ReadyKey& key,
                                          std::uint64_t limit) override;

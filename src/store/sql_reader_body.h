@@ -367,6 +367,42 @@ expected<std::vector<core::HmacKey>> SqlReader<Statements>::hmac_keys() {
     return select_all<core::HmacKey>(statements_.get(sql::all_hmac_keys));
 }
 
+// ------------------------------------------------------------------------------------ streams
+
+template <class Statements>
+expected<std::optional<core::StreamMeta>> SqlReader<Statements>::stream_meta(
+    const core::StreamKey& key) {
+    auto& s = statements_.get(sql::stream_meta_by_key);
+    s.integer(key.eid);
+    s.integer(key.attempt_index);
+    return select_one<core::StreamMeta>(s);
+}
+
+template <class Statements>
+expected<std::optional<core::SummaryRow>> SqlReader<Statements>::summary(
+    const core::StreamKey& key) {
+    auto& s = statements_.get(sql::summary_by_key);
+    s.integer(key.eid);
+    s.integer(key.attempt_index);
+    return select_one<core::SummaryRow>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::FrameRow>> SqlReader<Statements>::frames(const core::StreamKey& key,
+                                                                    const FrameId& from,
+                                                                    const FrameId& to, Order order,
+                                                                    std::size_t limit) {
+    auto& s = statements_.get(sql::frames_between.text(order));
+    s.integer(key.eid);
+    s.integer(key.attempt_index);
+    s.integer(from.ms);
+    s.integer(from.seq);
+    s.integer(to.ms);
+    s.integer(to.seq);
+    s.integer(static_cast<std::int64_t>(limit));
+    return select_all<core::FrameRow>(s);
+}
+
 // -------------------------------------------------------------------------- queues and events
 
 template <class Statements>

@@ -155,6 +155,26 @@ expected<std::vector<FlowId>> flows_held(Statements& texts) {
 }
 
 template <class Statements>
+expected<std::vector<core::StreamKey>> streams_to_sweep(Statements& texts, TimestampMs now,
+                                                        std::size_t limit) {
+    auto& s = texts.get(sql::streams_to_sweep);
+    s.integer(now);
+    s.integer(static_cast<std::int64_t>(limit));
+    std::vector<core::StreamKey> out;
+    for (;;) {
+        FF_TRY(const bool found, s.step());
+        if (!found) {
+            break;
+        }
+        core::StreamKey& key = out.emplace_back();
+        key.eid = s.integer();
+        key.attempt_index = static_cast<std::uint32_t>(s.integer());
+    }
+    s.reset();
+    return out;
+}
+
+template <class Statements>
 expected<std::vector<FlowId>> flow_ids_after(Statements& texts, const std::optional<FlowId>& after,
                                              std::size_t limit) {
     auto& s = texts.get(sql::flow_ids_after);

@@ -53,6 +53,9 @@ struct SqliteStore::Hot {
           waitpoints(db),
           signals(db),
           satisfiers(db),
+          stream_metas(db),
+          frames(db),
+          summaries(db),
           hmac_keys(db),
           events(db),
           log_events(db),
@@ -86,6 +89,9 @@ struct SqliteStore::Hot {
     RowWriter<core::Waitpoint> waitpoints;
     RowWriter<core::Signal> signals;
     RowWriter<core::Satisfier> satisfiers;
+    RowWriter<core::StreamMeta> stream_metas;
+    RowWriter<core::FrameRow> frames;
+    RowWriter<core::SummaryRow> summaries;
     RowWriter<core::HmacKey> hmac_keys;
     RowWriter<core::ExecutionEvent> events;
     RowWriter<core::LogEvent> log_events;

@@ -150,7 +150,8 @@ expected<void> SqliteStore::load(const core::ReadSet& set, Snapshot& snapshot) {
         snapshot.load_leased_by(key, std::move(ids));
     }
     FF_TRY_VOID(load_flows(set, snapshot));
-    return load_waits(set.waits, snapshot.waits);
+    FF_TRY_VOID(load_waits(set.waits, snapshot.waits));
+    return load_streams(set.streams, snapshot);
 }
 
 expected<void> SqliteStore::load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
@@ -338,6 +339,9 @@ expected<void> SqliteStore::erase_cell(ExecutionCell& cell) {
     if (had_waits(gone)) {
         FF_TRY_VOID(erase_waits(gone.eid));
     }
+    if (gone.has_streams) {
+        FF_TRY_VOID(erase_streams(gone.eid));
+    }
     deleted_executions_ = true;
     return hot_->executions.erase(gone);
 }
@@ -415,6 +419,7 @@ expected<void> SqliteStore::write_all(Snapshot& snapshot, TimestampMs now,
     }
     FF_TRY_VOID(write_flows(snapshot, retention_default_ms));
     FF_TRY_VOID(write_waits(snapshot.waits));
+    FF_TRY_VOID(write_streams(snapshot.streams));
     for (const auto& event : snapshot.events) {
         FF_TRY_VOID(hot_->events.insert(event));
     }

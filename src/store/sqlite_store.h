@@ -66,6 +66,8 @@ class SqliteStore final : public Store {
     expected<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
                                                       const std::string& lane,
                                                       TimestampMs now) override;
+    expected<std::vector<core::StreamKey>> scan_streams(TimestampMs now,
+                                                        std::size_t limit) override;
     expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
     expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
     expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
@@ -113,6 +115,10 @@ class SqliteStore final : public Store {
     expected<void> load_signals(const core::WaitReads& reads, core::WaitTable& waits);
     expected<void> write_waits(const core::WaitTable& waits);
     expected<void> erase_waits(Eid eid);
+    // Streams (sqlite_streams.cc).
+    expected<void> load_streams(const core::StreamReads& reads, core::Snapshot& snapshot);
+    expected<void> write_streams(const core::StreamTable& streams);
+    expected<void> erase_streams(Eid eid);
 
     expected<void> write_all(core::Snapshot& snapshot, TimestampMs now,
                              DurationMs retention_default_ms);

@@ -182,6 +182,14 @@ class Reader {
     /// By kid.
     virtual expected<std::vector<core::HmacKey>> hmac_keys() = 0;
 
+    // ---- streams
+    virtual expected<std::optional<core::StreamMeta>> stream_meta(const core::StreamKey& key) = 0;
+    virtual expected<std::optional<core::SummaryRow>> summary(const core::StreamKey& key) = 0;
+    /// Frames between two ids, both included.
+    virtual expected<std::vector<core::FrameRow>> frames(const core::StreamKey& key,
+                                                         const FrameId& from, const FrameId& to,
+                                                         Order order, std::size_t limit) = 0;
+
     /// How many ready executions of these routes stand before the key; counts to `limit`.
     virtual expected<std::uint64_t> ready_before(std::span<const RouteId> routes,
                                                  const core::ReadyKey& key,
@@ -267,6 +275,9 @@ class Store : public core::RowNumbers {
     virtual expected<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
                                                               const std::string& lane,
                                                               TimestampMs now) = 0;
+    /// Streams that a sweep must look at, earliest first.
+    virtual expected<std::vector<core::StreamKey>> scan_streams(TimestampMs now,
+                                                                std::size_t limit) = 0;
     // Upkeep: delete what is past its time; answer how many rows went.
     virtual expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) = 0;
     virtual expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) = 0;

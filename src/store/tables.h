@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "core/records.h"
+#include "core/stream_records.h"
 #include "core/suspension_records.h"
 
 namespace ff::store {
@@ -79,6 +80,7 @@ struct Table<core::ExecutionExtra> {
         FF_COLUMN("timeout_signals", integer, timeout_signals);
         FF_COLUMN("last_hmac_validation_failed_at", integer, last_hmac_validation_failed_at);
         FF_COLUMN("has_waits", integer, has_waits);
+        FF_COLUMN("has_streams", integer, has_streams);
     }
 };
 
@@ -181,6 +183,7 @@ struct Table<core::Attempt> {
         FF_COLUMN("retry_at", integer, retry_at);
         FF_COLUMN("result", bytes, result);
         FF_COLUMN("result_encoding", text, result_encoding);
+        FF_COLUMN("closed_as", integer, closed_as);
     }
 };
 
@@ -537,6 +540,72 @@ struct Table<core::HmacKey> {
         FF_COLUMN("installed_at", integer, installed_at);
         FF_COLUMN("is_current", integer, is_current);
         FF_COLUMN("expires_at", integer, expires_at);
+    }
+};
+
+template <>
+struct Table<core::StreamMeta> {
+    static constexpr const char* name = "ff_stream_meta";
+    static constexpr std::size_t key_columns = 2;
+    static constexpr int since = 5;
+    static constexpr std::size_t named_columns = 2;
+    FF_COLUMNS {
+        FF_COLUMN("eid", integer, key.eid);
+        FF_COLUMN("attempt_index", integer, key.attempt_index);
+        FF_COLUMN("created_at", integer, created_at);
+        FF_COLUMN("last_ms", integer, last.ms);
+        FF_COLUMN("last_seq", integer, last.seq);
+        FF_COLUMN("frame_count", integer, frame_count);
+        FF_COLUMN("total_bytes", integer, total_bytes);
+        FF_COLUMN("last_frame_at", integer, last_frame_at);
+        FF_COLUMN("has_durable_frame", integer, has_durable_frame);
+        FF_COLUMN("retained_durable", integer, retained_durable);
+        FF_COLUMN("retained_summary", integer, retained_summary);
+        FF_COLUMN("retained_best_effort", integer, retained_best_effort);
+        FF_COLUMN("ema_rate_hz", text, ema_rate_hz);
+        FF_COLUMN("last_append_ts_ms", integer, last_append_ts_ms);
+        FF_COLUMN("maxlen_applied_last", integer, maxlen_applied_last);
+        FF_COLUMN("expires_at", integer, expires_at);
+        FF_COLUMN("last_client_seq", integer, last_client_seq);
+        FF_COLUMN("retention_ttl_ms", integer, retention_ttl_ms);
+        FF_COLUMN("sweep_at", integer, sweep_at);
+    }
+};
+
+template <>
+struct Table<core::FrameRow> {
+    static constexpr const char* name = "ff_stream_frame";
+    static constexpr std::size_t key_columns = 4;
+    static constexpr int since = 5;
+    static constexpr std::size_t named_columns = 5;
+    FF_COLUMNS {
+        FF_COLUMN("eid", integer, key.stream.eid);
+        FF_COLUMN("attempt_index", integer, key.stream.attempt_index);
+        FF_COLUMN("ms", integer, key.id.ms);
+        FF_COLUMN("seq", integer, key.id.seq);
+        FF_COLUMN("frame_type", text, frame_type);
+        FF_COLUMN("mode", integer, mode);
+        FF_COLUMN("ts", integer, ts);
+        FF_COLUMN("payload", bytes, payload);
+        FF_COLUMN("correlation_id", text, correlation_id);
+        FF_COLUMN("summary_version", integer, summary_version);
+        FF_COLUMN("ttl_ms", integer, ttl_ms);
+    }
+};
+
+template <>
+struct Table<core::SummaryRow> {
+    static constexpr const char* name = "ff_stream_summary";
+    static constexpr std::size_t key_columns = 2;
+    static constexpr int since = 5;
+    static constexpr std::size_t named_columns = 3;
+    FF_COLUMNS {
+        FF_COLUMN("eid", integer, key.eid);
+        FF_COLUMN("attempt_index", integer, key.attempt_index);
+        FF_COLUMN("document", text, document);
+        FF_COLUMN("version", integer, version);
+        FF_COLUMN("last_updated_ms", integer, last_updated_ms);
+        FF_COLUMN("first_applied_ms", integer, first_applied_ms);
     }
 };
 

@@ -50,7 +50,8 @@ using RowBatch = std::variant<
     std::vector<core::Execution>, std::vector<core::ExecutionInput>, std::vector<core::Attempt>,
     std::vector<core::GrantRow>, std::vector<core::Edge>, std::vector<core::EdgeGroup>,
     std::vector<core::FlowWork>, std::vector<core::Suspension>, std::vector<core::Waitpoint>,
-    std::vector<core::Signal>, std::vector<core::Satisfier>, std::vector<core::HmacKey>,
+    std::vector<core::Signal>, std::vector<core::Satisfier>, std::vector<core::StreamMeta>,
+    std::vector<core::FrameRow>, std::vector<core::SummaryRow>, std::vector<core::HmacKey>,
     std::vector<core::IdempotencyEntry>, std::vector<core::WorkerRow>,
     std::vector<core::ExecutionEvent>, std::vector<core::LogEvent>>;
 inline constexpr std::size_t transfer_tables = std::variant_size_v<RowBatch>;

@@ -350,6 +350,9 @@ class Importer {
     std::string check(const core::Waitpoint& row) { return check_owner(row.eid); }
     std::string check(const core::Signal& row) { return check_owner(row.key.eid); }
     std::string check(const core::Satisfier& row) { return check_owner(row.key.suspension.eid); }
+    std::string check(const core::StreamMeta& row) { return check_owner(row.key.eid); }
+    std::string check(const core::FrameRow& row) { return check_owner(row.key.stream.eid); }
+    std::string check(const core::SummaryRow& row) { return check_owner(row.key.eid); }
     std::string check(const core::ExecutionEvent& row) { return check_event(row.event_id); }
     std::string check(const core::LogEvent& row) { return check_event(row.event_id); }
     template <class Row>

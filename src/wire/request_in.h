@@ -43,6 +43,7 @@ Fault parse_text(std::string_view text, ExecutionId& out);
 Fault parse_unsigned_text(std::string_view text, std::uint64_t high, std::uint64_t& out);
 Fault parse_text(std::string_view text, std::int64_t& out);
 Fault parse_text(std::string_view text, Uuid& out);
+Fault parse_text(std::string_view text, FrameCursor& out);
 template <class Tag>
 Fault parse_text(std::string_view text, UuidId<Tag>& out) {
     return parse_text(text, out.uuid);
@@ -111,6 +112,15 @@ class RequestIn {
         }
         keep_query(name, std::move(fault));
     }
+    /// One whose absence is the default; what is there must be right.
+    template <class T>
+    void query_defaulted(std::string_view name, T& value) {
+        if (const std::string* text = routed_.query_value(name)) {
+            keep_query(name, parse_text(*text, value));
+        }
+    }
+    /// How many: at least 1.
+    void query_count(std::string_view name, std::uint64_t& value, std::uint64_t most);
     template <class T>
     void query_each(std::string_view name, std::vector<T>& values) {
         for (const auto& [key, text] : routed_.query) {
@@ -257,6 +267,10 @@ class RequestIn {
     void waitpoints(std::string_view name, std::vector<WaitpointBinding>& bindings);
     void condition(std::string_view name, ResumeCondition& condition);
     void resume_policy(std::string_view name, ResumePolicy& policy);
+
+    // -------------------------------------------------------------------------------- of streams
+
+    void frames(std::string_view name, std::vector<Frame>& frames);
 
   private:
     [[nodiscard]] const json* member_of(std::string_view name) const;

@@ -27,7 +27,7 @@ class RequestOut {
     void flow_id(const FlowId& id) { fill("id", id.to_string()); }
     template <class T>
     void path_id(std::string_view name, const T& id) {
-        fill(name, id.to_string());
+        fill(name, text_of(id));
     }
     void path(std::string_view name, const std::string& value) { fill(name, value); }
     void path_for_people(std::string_view name, const std::string& value) { fill(name, value); }
@@ -43,6 +43,13 @@ class RequestOut {
         if (value) {
             query(name, *value);
         }
+    }
+    template <class T>
+    void query_defaulted(std::string_view name, const T& value) {
+        query(name, value);
+    }
+    void query_count(std::string_view name, std::uint64_t value, std::uint64_t /*most*/) {
+        query(name, value);
     }
     template <class T>
     void query_each(std::string_view name, const std::vector<T>& values) {
@@ -176,6 +183,8 @@ class RequestOut {
         body_.field(name, policy);
     }
 
+    void frames(std::string_view name, std::vector<Frame>& frames);
+
   private:
     static std::string_view backend_word(BackendTag backend) {
         switch (backend) {
@@ -186,6 +195,7 @@ class RequestOut {
         return "";
     }
     static std::string text_of(const std::string& value) { return value; }
+    static std::string text_of(const FrameCursor& cursor) { return cursor.to_string(); }
     static std::string text_of(const ExecutionId& id) { return id.to_string(); }
     template <class Tag>
     static std::string text_of(const UuidId<Tag>& id) {

@@ -48,6 +48,15 @@ class RequestSchema {
         parameter("query", name, schema_of(T{}), false);
     }
     template <class T>
+    void query_defaulted(std::string_view name, const T& value) {
+        parameter("query", name, schema_of(value), false);
+    }
+    void query_count(std::string_view name, std::uint64_t value, std::uint64_t most) {
+        json schema = integer(1, static_cast<std::int64_t>(most));
+        schema.set("default", value);
+        parameter("query", name, std::move(schema), false);
+    }
+    template <class T>
     void query_each(std::string_view name, const std::vector<T>& values) {
         parameter("query", name, schema_of(values), false);
     }
@@ -159,6 +168,8 @@ class RequestSchema {
     void condition(std::string_view name, const ResumeCondition& condition);
     void resume_policy(std::string_view name, const ResumePolicy& policy);
 
+    void frames(std::string_view name, const std::vector<Frame>& frames);
+
     // What single values look like.
     static json text(std::string_view description);
     static json integer(std::int64_t low, std::int64_t high);
@@ -170,6 +181,9 @@ class RequestSchema {
     static json group_policy();
     static json schema_of(const std::string&) { return text({}); }
     static json schema_of(bool) { return json{{"type", "boolean"}}; }
+    static json schema_of(const FrameCursor&) {
+        return text("`start`, `end`, `<ms>` or `<ms>-<seq>`");
+    }
     static json schema_of(const ExecutionId&) { return text("An execution id"); }
     static json schema_of(const Tags&);
     template <class Tag>

@@ -156,6 +156,10 @@ class FaultStore final : public store::Store {
                                                      std::size_t limit) override {
         return inner_->scan_staged(before, limit);
     }
+    expected<std::vector<core::StreamKey>> scan_streams(TimestampMs now,
+                                                        std::size_t limit) override {
+        return inner_->scan_streams(now, limit);
+    }
     expected<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
                                                              std::size_t limit) override {
         return inner_->scan_dead_workers(now, limit);

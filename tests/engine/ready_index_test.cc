@@ -76,6 +76,9 @@ class QueueStore final : public store::Store {
     expected<std::vector<core::EdgeKey>> scan_staged(TimestampMs, std::size_t) override {
         return none();
     }
+    expected<std::vector<core::StreamKey>> scan_streams(TimestampMs, std::size_t) override {
+        return none();
+    }
     expected<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs, std::size_t) override {
         return none();
     }

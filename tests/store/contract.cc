@@ -278,6 +278,7 @@ Execution full_execution(Eid eid, RouteId route) {
     e.timeout_signals = 34;
     e.last_hmac_validation_failed_at = t0 + 33;
     e.has_waits = true;
+    e.has_streams = true;
     e.has_tags = true;
     e.has_policy = true;
     e.has_idempotency_key = true;
@@ -325,6 +326,7 @@ core::Attempt full_attempt(Eid eid, std::uint32_t index) {
     a.retry_at = t0 + 8;
     a.result = all_bytes();
     a.result_encoding = "encoding";
+    a.closed_as = StreamClosedReason::expired;
     return a;
 }
 
@@ -629,6 +631,12 @@ void Transaction::apply(core::Changes changes) {
     }
     for (const auto& row : changes.put_satisfiers) {
         set.waits.satisfiers.push_back(row.key);
+    }
+    for (const auto& row : changes.put_streams) {
+        set.streams.metas.push_back(row.key);
+    }
+    for (const auto& row : changes.put_summaries) {
+        set.streams.summaries.push_back(row.key);
     }
     set.waits.keys = !changes.put_hmac_keys.empty() || !changes.delete_hmac_keys.empty();
     auto loaded = store_.load(set, snapshot);

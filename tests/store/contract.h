@@ -132,6 +132,14 @@ class Transaction {
     Store& store_;
 };
 
+// Streams: with what is required, and with every column filled.
+core::StreamMeta stream_of(const core::StreamKey& key);
+core::StreamMeta full_stream(const core::StreamKey& key);
+core::FrameRow frame_of(const core::StreamKey& key, std::int64_t seq,
+                        FrameMode mode = FrameMode::durable);
+core::FrameRow full_frame(const core::StreamKey& key, std::int64_t seq);
+core::SummaryRow full_summary(const core::StreamKey& key);
+
 /// Loads into the transaction; everything must go well.
 void load(Store& store, Transaction& transaction, const core::ReadSet& set);
 
@@ -225,6 +233,14 @@ inline void add(core::Changes& to, core::Signal row) { to.put_signals.push_back(
 inline void add(core::Changes& to, core::Satisfier row) {
     to.put_satisfiers.push_back(std::move(row));
 }
+inline void add(core::Changes& to, core::StreamMeta row) {
+    to.put_streams.push_back(std::move(row));
+}
+inline void add(core::Changes& to, core::FrameRow row) { to.put_frames.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::SummaryRow row) {
+    to.put_summaries.push_back(std::move(row));
+}
+inline void add(core::Changes& to, core::FrameTrim trim) { to.trim_frames.push_back(trim); }
 inline void add(core::Changes& to, core::HmacKey row) {
     to.put_hmac_keys.push_back(std::move(row));
 }

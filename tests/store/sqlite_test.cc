@@ -407,7 +407,7 @@ TEST_F(SqliteFile, a_file_without_rights_is_refused) {
 TEST_F(SqliteFile, an_empty_file_becomes_a_store) {
     write_bytes(path(), "");
     auto store = open();
-    EXPECT_EQ(store->info().migration, "foundations, many_processes, flows, suspension");
+    EXPECT_EQ(store->info().migration, "foundations, many_processes, flows, suspension, streams");
     put_one(*store);
     store.reset();
     EXPECT_EQ(open()->info().migration, "");
@@ -419,7 +419,7 @@ TEST_F(SqliteFile, a_start_that_was_interrupted_before_the_first_migration_is_ta
         " name TEXT NOT NULL, checksum TEXT NOT NULL) STRICT");
     auto store = open();
     ASSERT_NE(store, nullptr);
-    EXPECT_EQ(store->info().migration, "foundations, many_processes, flows, suspension");
+    EXPECT_EQ(store->info().migration, "foundations, many_processes, flows, suspension, streams");
 }
 
 TEST_F(SqliteFile, a_store_from_before_there_were_waits_is_brought_up_to_date) {
@@ -430,7 +430,7 @@ TEST_F(SqliteFile, a_store_from_before_there_were_waits_is_brought_up_to_date) {
                     " (1, X'000000000000000000000000000000000001', 1);"
                     "INSERT INTO ff_exec_input (eid) VALUES (1);");
     auto store = open();
-    EXPECT_EQ(store->info().migration, "suspension");
+    EXPECT_EQ(store->info().migration, "suspension, streams");
     ASSERT_TRUE(find_execution(*store, 1));
     EXPECT_FALSE(find_execution(*store, 1)->has_waits);
     put(*store, changes(waiting(1, 1), full_suspension(1, 1), full_waitpoint(1, 7)));
@@ -473,8 +473,11 @@ TEST_F(SqliteFile, an_execution_that_is_deleted_leaves_no_row_in_any_table) {
     put(*store, changes(row, full_input(row.eid), full_attempt(row.eid, 0), full_grant(row.eid),
                         idempotency_of("acme", "key", row.id, t0)));
     row.has_waits = true;
+    row.has_streams = true;
     put(*store, changes(row, full_suspension(row.eid, 1), full_waitpoint(row.eid, 7),
-                        full_signal(row.eid, 1, 7), core::Satisfier{{{row.eid, 1}, 0, "x"}, 1}));
+                        full_signal(row.eid, 1, 7), core::Satisfier{{{row.eid, 1}, 0, "x"}, 1},
+                        full_stream({row.eid, 0}), full_frame({row.eid, 0}, 1),
+                        full_summary({row.eid, 0})));
     store.reset();
     EXPECT_NE(counts(), before);
     store = open();

@@ -78,11 +78,12 @@ void fill_store(Store& store) {
     tagged.has_tags = true;
     put(store, changes(tagged, input_of(eid, {{"a.b", "c"}, {"d", ""}}),
                        event_of(tagged, LeaseEventType::acquired)));
-    put(store,
-        changes(full_suspension(2, 1), suspension_of(2, 2), full_waitpoint(2, 7),
-                waitpoint_of(3, 6), full_signal(2, 1, 7), signal_of(2, 2, 7),
-                core::Satisfier{{{2, 1}, 0, "a \"token\""}, 1}, core::Satisfier{{{2, 1}, 3, ""}, 0},
-                full_key("k2"), core::HmacKey{"k1", "x", false, 0, false, {}}));
+    put(store, changes(full_suspension(2, 1), suspension_of(2, 2), full_waitpoint(2, 7),
+                       waitpoint_of(3, 6), full_signal(2, 1, 7), signal_of(2, 2, 7),
+                       core::Satisfier{{{2, 1}, 0, "a \"token\""}, 1},
+                       core::Satisfier{{{2, 1}, 3, ""}, 0}, full_stream({1, 3}), stream_of({2, 0}),
+                       full_frame({1, 3}, 1), frame_of({1, 3}, 2), full_summary({1, 3}),
+                       full_key("k2"), core::HmacKey{"k1", "x", false, 0, false, {}}));
     put(store, changes(full_worker(), worker_of("other", "two")));
     put(store, changes(idempotency_of("acme", "key", id_of(1, 513), t0 + 1)));
 }

@@ -2,13 +2,14 @@
 //
 // <ff/executions.h> has those on executions, <ff/workers.h> those on workers, lanes and the engine,
 // <ff/flows.h> those on flows, <ff/suspension.h> those of waiting for signals, <ff/streams.h> those
-// of attempt streams.
+// of attempt streams, <ff/limits.h> those of budgets and quotas.
 #pragma once
 
 #include <string_view>
 
 #include <ff/executions.h>
 #include <ff/flows.h>
+#include <ff/limits.h>
 #include <ff/one_of.h>
 #include <ff/streams.h>
 #include <ff/suspension.h>
@@ -33,7 +34,11 @@ using Request = OneOf<
     ReadFlowGraph, CreateWaitpoint, Suspend, CloseWaitpoint, DeliverSignal, DeliverApprovalSignal,
     ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey, ListWaitpointKeys,
     ListPendingWaitpoints, FindWaitpoint, ReadWaitpointToken, ListSuspensions, ListSuspended,
-    ListSignals, ObserveSignals, AppendFrames, ReadStream, TailStream, ReadStreamSummary>;
+    ListSignals, ObserveSignals, AppendFrames, ReadStream, TailStream, ReadStreamSummary,
+    CreateBudget, UpdateBudgetLimits, ReportUsage, ReportUsageAdmin, RecordSpend, ReleaseBudget,
+    ResetBudget, GetBudgetStatus, ListBudgets, ListSpend, AttachBudget, DetachBudget,
+    CreateQuotaPolicy, UpdateQuotaPolicy, DeleteQuotaPolicy, ReadQuotaPolicy, ListQuotaPolicies,
+    AttachQuota, DetachQuota, CheckAdmission, ReleaseAdmission>;
 
 using Reply =
     OneOf<CreateResult, ClaimResult, ClaimForWorkerResult, Grant, ClaimedTask, OperatorLease,
@@ -51,7 +56,10 @@ using Reply =
           InputsResult, FlowGraph, WaitpointTicket, SuspendResult, SignalResult,
           ExpireSuspensionResult, SeedKeyResult, RotateKeyResult, KeyList, WaitpointPage,
           std::optional<WaitpointInfo>, std::vector<SuspensionInfo>, SuspendedPage, SignalPage,
-          std::vector<SignalInfo>, AppendResult, StreamPage, std::optional<StreamSummary>>;
+          std::vector<SignalInfo>, AppendResult, StreamPage, std::optional<StreamSummary>,
+          CreateBudgetResult, UsageResult, ReleaseBudgetResult, ResetBudgetResult, BudgetStatus,
+          BudgetPage, SpendPage, AttachmentResult, CreateQuotaResult,
+          std::optional<QuotaPolicyInfo>, QuotaPage, AdmissionResult>;
 
 using Response = expected<Reply>;
 

@@ -221,6 +221,18 @@ class Task {
     }
     expected<void> try_progress(std::int32_t percent, const std::string& message = {});
 
+    // ------------------------------------------------------------------------------- limits
+
+    /// Counts what this attempt has consumed. A report that would pass a hard limit counts nothing;
+    /// when the budget says `fail` the task is failed there and then, with the category
+    /// `budget_exceeded`, and this throws.
+    UsageResult report_usage(const BudgetId& budget, Amounts amounts, std::string dedup_key = {}) {
+        return value_or_throw(try_report_usage(budget, std::move(amounts), std::move(dedup_key)));
+    }
+    /// The error is `budget_exceeded` once the task was failed because of it.
+    expected<UsageResult> try_report_usage(const BudgetId& budget, Amounts amounts,
+                                           std::string dedup_key = {});
+
     // -------------------------------------------------------------------------------- flow
     // A task in a flow may add to its graph while it runs. Handlers that do so begin with
     //

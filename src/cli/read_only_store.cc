@@ -95,6 +95,16 @@ expected<std::vector<FlowId>> ReadOnlyStore::scan_flows(const std::optional<Flow
 expected<std::vector<core::EdgeKey>> ReadOnlyStore::scan_staged(TimestampMs, std::size_t) {
     return refuse();
 }
+expected<std::vector<core::LimitKey>> ReadOnlyStore::scan_due_limits(TimestampMs, std::size_t) {
+    return refuse();
+}
+expected<std::vector<core::LimitKey>> ReadOnlyStore::scan_waiting_limits(const core::LimitKey&,
+                                                                         std::size_t) {
+    return refuse();
+}
+expected<std::uint64_t> ReadOnlyStore::sweep_usage_dedup(TimestampMs, std::size_t) {
+    return refuse();
+}
 expected<std::vector<core::StreamKey>> ReadOnlyStore::scan_streams(TimestampMs, std::size_t) {
     return refuse();
 }

@@ -68,6 +68,11 @@ class ReadOnlyStore : public store::Store {
     expected<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
                                                       const std::string& lane,
                                                       TimestampMs now) override;
+    expected<std::vector<core::LimitKey>> scan_due_limits(TimestampMs now,
+                                                          std::size_t limit) override;
+    expected<std::vector<core::LimitKey>> scan_waiting_limits(const core::LimitKey& after,
+                                                              std::size_t limit) override;
+    expected<std::uint64_t> sweep_usage_dedup(TimestampMs now, std::size_t limit) override;
     expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
     expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
     expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;

@@ -257,6 +257,11 @@ bool may_repeat(const Request& request) {
                 return false;  // each makes another
             } else if constexpr (std::is_same_v<Op, Suspend>) {
                 return !op.idempotency_key.empty();  // else the second finds its lease gone
+            } else if constexpr (std::is_same_v<Op, ReportUsage> ||
+                                 std::is_same_v<Op, ReportUsageAdmin>) {
+                return !op.dedup_key.empty();  // else it may count twice
+            } else if constexpr (std::is_same_v<Op, RecordSpend>) {
+                return !op.idempotency_key.empty();
             } else if constexpr (requires { op.lease; }) {
                 return op.lease.lease_id.has_value();  // fenced: replay-safe
             } else if constexpr (std::is_same_v<Op, Claim> || std::is_same_v<Op, ClaimForWorker> ||

@@ -4,10 +4,13 @@
 // it loaded. Order matters only between a delete and a put of the same row (the later one wins).
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include <ff/error.h>
 
+#include "core/limit_records.h"
+#include "core/quota_rules.h"
 #include "core/records.h"
 #include "core/stream_records.h"
 #include "core/suspension_records.h"
@@ -46,6 +49,18 @@ struct Changes {
     std::vector<SummaryRow> put_summaries;
     std::vector<FrameRow> put_frames;
     std::vector<FrameTrim> trim_frames;
+    std::vector<Budget> put_budgets;
+    std::vector<LedgerRow> put_ledgers;
+    std::vector<LedgerKey> delete_ledgers;
+    std::vector<UsageDedup> put_dedups;
+    std::vector<QuotaPolicy> put_policies;
+    std::vector<QuotaPolicyId> delete_policies;
+    /// Not written: what the batch knows of a policy's window by now.
+    std::vector<std::pair<QuotaPolicyId, QuotaWindow>> put_windows;
+    std::vector<Admission> put_admissions;
+    std::vector<AdmissionKey> delete_admissions;
+    std::vector<Attachment> put_attachments;
+    std::vector<AttachmentKey> delete_attachments;
     std::vector<ExecutionEvent> events;
     std::vector<LogEvent> log_events;
     /// Not written: what must be decided next, in the same transaction.
@@ -61,7 +76,11 @@ struct Changes {
                put_suspensions.empty() && put_waitpoints.empty() && put_signals.empty() &&
                put_satisfiers.empty() && put_hmac_keys.empty() && delete_hmac_keys.empty() &&
                put_streams.empty() && delete_streams.empty() && put_summaries.empty() &&
-               put_frames.empty() && trim_frames.empty() && events.empty() && log_events.empty() &&
+               put_frames.empty() && trim_frames.empty() && put_budgets.empty() &&
+               put_ledgers.empty() && delete_ledgers.empty() && put_dedups.empty() &&
+               put_policies.empty() && delete_policies.empty() && put_windows.empty() &&
+               put_admissions.empty() && delete_admissions.empty() && put_attachments.empty() &&
+               delete_attachments.empty() && events.empty() && log_events.empty() &&
                follow_ups.empty();
     }
 };

@@ -405,4 +405,93 @@ void reads(const SweepStream& args, ReadSet& set);
 void reads_more(const Snapshot& view, const SweepStream& args, ReadSet& set);
 Decision<bool> decide(const Snapshot& view, const SweepStream& args, const Context& ctx);
 
+// ------------------------------------------------------------------------------------------ limits
+
+expected<void> validate(CreateBudget& args);
+void reads(const CreateBudget& args, ReadSet& set);
+Decision<CreateBudgetResult> decide(const Snapshot& view, const CreateBudget& args, const Context& ctx);
+
+expected<void> validate(UpdateBudgetLimits& args);
+void reads(const UpdateBudgetLimits& args, ReadSet& set);
+Decision<Done> decide(const Snapshot& view, const UpdateBudgetLimits& args, const Context& ctx);
+
+expected<void> validate(ReportUsage& args);
+void reads(const ReportUsage& args, ReadSet& set);
+Decision<UsageResult> decide(const Snapshot& view, const ReportUsage& args, const Context& ctx);
+
+expected<void> validate(ReportUsageAdmin& args);
+void reads(const ReportUsageAdmin& args, ReadSet& set);
+Decision<UsageResult> decide(const Snapshot& view, const ReportUsageAdmin& args, const Context& ctx);
+
+expected<void> validate(RecordSpend& args);
+void reads(const RecordSpend& args, ReadSet& set);
+Decision<UsageResult> decide(const Snapshot& view, const RecordSpend& args, const Context& ctx);
+
+expected<void> validate(ReleaseBudget& args);
+void reads(const ReleaseBudget& args, ReadSet& set);
+Decision<ReleaseBudgetResult> decide(const Snapshot& view, const ReleaseBudget& args, const Context& ctx);
+
+expected<void> validate(ResetBudget& args);
+void reads(const ResetBudget& args, ReadSet& set);
+Decision<ResetBudgetResult> decide(const Snapshot& view, const ResetBudget& args, const Context& ctx);
+
+expected<void> validate(AttachBudget& args);
+void reads(const AttachBudget& args, ReadSet& set);
+Decision<AttachmentResult> decide(const Snapshot& view, const AttachBudget& args, const Context& ctx);
+
+expected<void> validate(DetachBudget& args);
+void reads(const DetachBudget& args, ReadSet& set);
+void reads_more(const Snapshot& view, const DetachBudget& args, ReadSet& set);
+Decision<AttachmentResult> decide(const Snapshot& view, const DetachBudget& args, const Context& ctx);
+
+expected<void> validate(CreateQuotaPolicy& args);
+void reads(const CreateQuotaPolicy& args, ReadSet& set);
+Decision<CreateQuotaResult> decide(const Snapshot& view, const CreateQuotaPolicy& args, const Context& ctx);
+
+expected<void> validate(UpdateQuotaPolicy& args);
+void reads(const UpdateQuotaPolicy& args, ReadSet& set);
+Decision<Done> decide(const Snapshot& view, const UpdateQuotaPolicy& args, const Context& ctx);
+
+expected<void> validate(DeleteQuotaPolicy& args);
+void reads(const DeleteQuotaPolicy& args, ReadSet& set);
+Decision<Done> decide(const Snapshot& view, const DeleteQuotaPolicy& args, const Context& ctx);
+
+expected<void> validate(AttachQuota& args);
+void reads(const AttachQuota& args, ReadSet& set);
+Decision<AttachmentResult> decide(const Snapshot& view, const AttachQuota& args, const Context& ctx);
+
+expected<void> validate(DetachQuota& args);
+void reads(const DetachQuota& args, ReadSet& set);
+void reads_more(const Snapshot& view, const DetachQuota& args, ReadSet& set);
+Decision<AttachmentResult> decide(const Snapshot& view, const DetachQuota& args, const Context& ctx);
+
+expected<void> validate(CheckAdmission& args);
+void reads(const CheckAdmission& args, ReadSet& set);
+Decision<AdmissionResult> decide(const Snapshot& view, const CheckAdmission& args, const Context& ctx);
+
+expected<void> validate(ReleaseAdmission& args);
+void reads(const ReleaseAdmission& args, ReadSet& set);
+Decision<Done> decide(const Snapshot& view, const ReleaseAdmission& args, const Context& ctx);
+
+/// The time of a limit has come: a reset, somebody who may go on, something to cancel.
+struct LimitDue {
+    std::uint64_t handled = 0;          ///< what was done
+    std::optional<FlowId> cancel_flow;  ///< to be cancelled next, with all its members
+    std::string cancel_reason;
+};
+struct HandleBudgetDue {
+    BudgetId budget_id;
+};
+void reads(const HandleBudgetDue& args, ReadSet& set);
+void reads_more(const Snapshot& view, const HandleBudgetDue& args, ReadSet& set);
+Decision<LimitDue> decide(const Snapshot& view, const HandleBudgetDue& args, const Context& ctx);
+
+struct HandleQuotaDue {
+    QuotaPolicyId quota_policy_id;
+    bool offers_lapse = false;
+};
+void reads(const HandleQuotaDue& args, ReadSet& set);
+void reads_more(const Snapshot& view, const HandleQuotaDue& args, ReadSet& set);
+Decision<LimitDue> decide(const Snapshot& view, const HandleQuotaDue& args, const Context& ctx);
+
 }  // namespace ff::core

@@ -1,3 +1,4 @@
+#include "core/admission.h"
 #include "core/cascade.h"
 #include "core/leasing.h"
 #include "core/validate.h"
@@ -179,6 +180,7 @@ void reads(const IssueClaimGrant& args, ReadSet& set) { set.need(args.execution_
 
 void reads_more(const Snapshot& view, const IssueClaimGrant& args, ReadSet& set) {
     read_flow_of(view, args.execution_id, set);
+    need_admission(view, args.execution_id, set);
 }
 
 Decision<Grant> decide(const Snapshot& view, const IssueClaimGrant& args, const Context& ctx) {
@@ -214,6 +216,12 @@ Decision<Grant> decide(const Snapshot& view, const IssueClaimGrant& args, const 
                          missing_capabilities(args.capabilities, route.required)),
                 std::move(changes)};
     }
+    Verdict verdict = decide_limits(view, e, applicable(view, e), ctx);
+    changes = std::move(verdict.changes);
+    if (!verdict.admitted) {
+        return {std::unexpected(std::move(verdict.refusal)), std::move(changes)};
+    }
+    note_admission(verdict, e);
     GrantTerms terms;
     terms.kind = e.state.attempt_state == AttemptState::attempt_interrupted ? GrantKind::resume
                                                                             : GrantKind::claim;

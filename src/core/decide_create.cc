@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <ff/json.h>
+#include "core/admission.h"
 #include "core/decide.h"
 #include "core/new_execution.h"
 #include "core/transitions.h"
@@ -124,8 +125,38 @@ Execution new_execution(const PreparedCreate& command, const Policy& policy, con
         state.eligibility = EligibilityState::not_eligible_until_time;
         state.blocking_reason = BlockingReason::waiting_for_delay;
     }
+    e.quota = policy.quota_policy_id;
+    set_own_budgets(e, policy.budget_ids);
     set_state(e, state, ctx.now);
     return e;
+}
+
+void need_limits_of_new(const PreparedCreate& command, ReadSet& set) {
+    // Nobody can have named an id that was made just now.
+    set.limits.places = set.limits.places || command.args.execution_id.has_value();
+}
+
+void attach_limits(const Snapshot& view, const PreparedCreate& command, Execution& e,
+                   Changes& changes) {
+    const TargetKey self{LimitTarget::execution, e.id.to_string()};
+    auto budgets = own_budgets(e);
+    if (command.args.execution_id && view.limits.any_places()) {
+        for (const AttachmentKey& key : view.limits.places()) {
+            if (key.target == self && key.kind == LimitKind::budget) {
+                budgets.push_back(BudgetId{key.limit.uuid});
+            }
+        }
+        std::ranges::sort(budgets);
+        budgets.erase(std::ranges::unique(budgets).begin(), budgets.end());
+        set_own_budgets(e, budgets);
+    }
+    for (const BudgetId& id : budgets) {
+        changes.put_attachments.push_back({{LimitKind::budget, LimitId{id.uuid}, self}, false});
+    }
+    if (e.quota) {
+        changes.put_attachments.push_back(
+            {{LimitKind::quota, LimitId{e.quota->uuid}, self}, false});
+    }
 }
 
 expected<PreparedCreate> prepare(CreateExecution args, const Settings& settings, IdSource& ids,
@@ -166,6 +197,7 @@ void reads(const PreparedCreate& command, ReadSet& set) {
     if (auto key = idempotency_key(command.args)) {
         set.idempotency.push_back(std::move(*key));
     }
+    need_limits_of_new(command, set);
 }
 
 ExecutionInput new_input(const PreparedCreate& command, Eid eid) {
@@ -247,6 +279,7 @@ Decision<CreateResult> decide(const Snapshot& view, const PreparedCreate& comman
         }
     }
     append_tag_events(args, e, changes, ctx.now);
+    attach_limits(view, command, e, changes);
     ExecutionInput input = new_input(command, e.eid);
     const PublicState shown = e.public_state;
     changes.put_executions.push_back(std::move(e));

@@ -123,7 +123,18 @@ expected<void> validate(CreateFlow& args) {
     return check_flow_labels(args.flow_kind, args.ns, args.settings);
 }
 
-void reads(const CreateFlow& args, ReadSet& set) { set.flows.push_back(*args.flow_id); }
+void need_limits_of_flow(const FlowId& id, ReadSet& set) {
+    set.limits.targets.push_back({LimitTarget::flow, id.to_string()});
+}
+
+bool is_limited(const Snapshot& view, const FlowId& id) {
+    return !view.limits.attached_to({LimitTarget::flow, id.to_string()}).empty();
+}
+
+void reads(const CreateFlow& args, ReadSet& set) {
+    set.flows.push_back(*args.flow_id);
+    need_limits_of_flow(*args.flow_id, set);
+}
 
 Decision<CreateFlowResult> decide(const Snapshot& view, const CreateFlow& args,
                                   const Context& ctx) {
@@ -136,8 +147,9 @@ Decision<CreateFlowResult> decide(const Snapshot& view, const CreateFlow& args,
         return CreateFlowResult{false, found->id};
     }
     Changes changes;
-    changes.put_flows.push_back(
-        new_flow(*args.flow_id, args.flow_kind, args.ns, args.settings, ctx));
+    Flow flow = new_flow(*args.flow_id, args.flow_kind, args.ns, args.settings, ctx);
+    flow.limited = is_limited(view, flow.id);
+    changes.put_flows.push_back(std::move(flow));
     return {CreateFlowResult{true, *args.flow_id}, std::move(changes)};
 }
 

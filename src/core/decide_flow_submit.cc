@@ -244,6 +244,7 @@ expected<std::map<std::string, ExecutionId>> make_graph(GraphEdit& edit, const S
                 ctx.now);
         }
         append_tag_events(create.args, e, changes, ctx.now);
+        attach_limits(view, create, e, changes);
         ExecutionInput input = new_input(create, e.eid);
         input.flow_node = node.name;
         if (node.inbound > 0 || node.policy != GroupPolicy{}) {
@@ -314,6 +315,7 @@ expected<PreparedSubmit> prepare(SubmitFlow args, const Settings& settings, IdSo
 
 void reads(const PreparedSubmit& command, ReadSet& set) {
     set.flows.push_back(command.flow_id);
+    need_limits_of_flow(command.flow_id, set);
     read_graph(command.graph, set, true);
 }
 
@@ -346,6 +348,7 @@ Decision<SubmitFlowResult> decide(const Snapshot& view, const PreparedSubmit& co
     GraphEdit edit(view, ctx);
     Flow flow = new_flow(command.flow_id, args.flow_kind, args.ns, args.settings, ctx);
     flow.tags = args.tags;
+    flow.limited = is_limited(view, flow.id);
     flow.sealed = args.seal;
     auto names = make_graph(edit, view, command.graph, flow, nullptr, ctx);
     if (!names) {

@@ -11,13 +11,13 @@ namespace ff::core {
 
 namespace {
 
-constexpr std::size_t tags_max = 64;
+constexpr std::size_t flow_tags_max = 64;
 constexpr std::size_t tag_value_bytes_max = 4'096;
 
 }  // namespace
 
 expected<void> check_flow_tags(const Tags& tags) {
-    if (tags.size() > tags_max) {
+    if (tags.size() > flow_tags_max) {
         return ff::fail(ErrorCode::invalid_input,
                         "tags: at most 64 (got " + std::to_string(tags.size()) + ")");
     }
@@ -57,7 +57,7 @@ Decision<CountResult> decide(const Snapshot& view, const SetFlowTags& args, cons
             {"previous", before != flow.tags.end() ? js::Value(before->second) : js::Value()}}));
         flow.tags[key] = value;
     }
-    if (flow.tags.size() > tags_max) {
+    if (flow.tags.size() > flow_tags_max) {
         return ff::fail(ErrorCode::invalid_input, "tags: at most 64 on one flow");
     }
     flow.last_mutation_at = ctx.now;

@@ -94,7 +94,7 @@ bool is_being_cancelled(const Flow& flow) {
 
 bool is_held(const Flow& flow) {
     return flow.live > 0 &&
-           (flow.paused || flow.max_active_members > 0 || is_being_cancelled(flow));
+           (flow.paused || flow.max_active_members > 0 || flow.limited || is_being_cancelled(flow));
 }
 
 void arm_flow(Flow& flow, DurationMs retention_default_ms) {

@@ -19,6 +19,9 @@ expected<void> check_group_policy(const GroupPolicy& policy);
 expected<void> check_edge_texts(std::string_view data_passing_ref, std::string_view when,
                                 DependencyKind kind);
 
+/// Limits that were attached to a flow, perhaps before it was there.
+void need_limits_of_flow(const FlowId& id, ReadSet& set);
+bool is_limited(const Snapshot& view, const FlowId& id);
 Flow new_flow(const FlowId& id, std::string kind, std::string ns, const FlowSettings& settings,
               const Context& ctx);
 /// What does not matter for the kind of policy is left at its default.

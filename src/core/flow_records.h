@@ -43,6 +43,7 @@ struct Flow {
     Tags tags;
     std::optional<TimestampMs> timer_at;  ///< when time must look at it; kept by core/derive
     bool held = false;                    ///< a claim must look at it; kept by core/derive
+    bool limited = false;                 ///< a budget or quota was attached to it, once
 
     bool operator==(const Flow&) const = default;
 };

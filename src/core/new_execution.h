@@ -11,6 +11,10 @@ namespace ff::core {
 
 /// As create makes it: eligible, or delayed. The route is the caller's to set.
 Execution new_execution(const PreparedCreate& command, const Policy& policy, const Context& ctx);
+/// The limits of its policy, and those that named it before it was there.
+void need_limits_of_new(const PreparedCreate& command, ReadSet& set);
+void attach_limits(const Snapshot& view, const PreparedCreate& command, Execution& e,
+                   Changes& changes);
 ExecutionInput new_input(const PreparedCreate& command, Eid eid);
 void append_tag_events(const CreateExecution& args, const Execution& e, Changes& changes,
                        TimestampMs now);

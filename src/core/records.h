@@ -86,6 +86,12 @@ struct ExecutionExtra {
     std::optional<TimestampMs> last_hmac_validation_failed_at;
     bool has_waits = false;    ///< a waitpoint was made for it, once; kept by the store
     bool has_streams = false;  ///< a frame was appended, once
+    // Limits. The rows themselves are in core/limit_records.h.
+    std::optional<std::string> budgets;        ///< those of its own, by id, comma-joined
+    std::optional<QuotaPolicyId> quota;        ///< its own policy
+    std::optional<TimestampMs> blocked_until;  ///< when its gate is expected to open
+    bool has_admissions = false;               ///< a policy has given it something, once
+    bool holds_slots = false;                  ///< and slots among it, which it must give back
 
     bool operator==(const ExecutionExtra&) const = default;
 };
@@ -281,7 +287,7 @@ struct ExecutionEvent {
     bool operator==(const ExecutionEvent&) const = default;
 };
 
-FF_WORD_ENUM(LogFamily, signal_delivery, instance_tags, operator_, workers, flows)
+FF_WORD_ENUM(LogFamily, signal_delivery, instance_tags, operator_, workers, flows, budgets)
 
 /// Events of the families that are rare enough to carry their payload as JSON.
 struct LogEvent {

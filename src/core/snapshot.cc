@@ -373,6 +373,7 @@ void Snapshot::load_leased_by(const WorkerKey& key, std::vector<ExecutionId> ids
 void Snapshot::apply(Changes changes) {
     waits.apply(changes);
     streams.apply(changes);
+    limits.apply(changes);
     std::ranges::move(changes.put_routes, std::back_inserter(new_routes));
     for (auto& lane : changes.put_lanes) {
         auto name = lane.name;
@@ -516,6 +517,9 @@ void Snapshot::clear() {
     if (!streams.empty()) {
         streams.clear();
     }
+    if (!limits.empty()) {
+        limits.clear();
+    }
     events.clear();
     log_events.clear();
     empty(by_id_);
@@ -524,6 +528,7 @@ void Snapshot::clear() {
     empty(own_inbound_);
     leased_by_.clear();
     parked_.clear();
+    parked_partly_.clear();
 }
 
 }  // namespace ff::core

@@ -9,12 +9,14 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/changes.h"
+#include "core/limit_table.h"
 #include "core/records.h"
 #include "core/stream_table.h"
 #include "core/tracked.h"
@@ -97,6 +99,7 @@ struct ReadSet {
     std::vector<std::pair<std::string, std::size_t>> parked;
     WaitReads waits;
     StreamReads streams;
+    LimitReads limits;
 
     ExecutionNeed& need(const ExecutionId& id, InputNeed input = InputNeed::none) {
         return executions.emplace_back(ExecutionNeed{id, input, false, false, false});
@@ -105,7 +108,8 @@ struct ReadSet {
         return executions.empty() && lanes.empty() && idempotency.empty() && workers.empty() &&
                leased_by.empty() && flows.empty() && members.empty() && edges_of_flows.empty() &&
                edges.empty() && outbound.empty() && inbound.empty() && groups.empty() &&
-               work.empty() && parked.empty() && waits.empty() && streams.empty();
+               work.empty() && parked.empty() && waits.empty() && streams.empty() &&
+               limits.empty();
     }
 };
 
@@ -157,6 +161,10 @@ class Snapshot {
     [[nodiscard]] const FlowWork* work(const FlowWorkKey& key) const;
     /// Those at the head of a gate's queue as the store has it; some may have left it meanwhile.
     [[nodiscard]] const std::vector<ExecutionId>& parked(const std::string& gate) const;
+    /// Does another process have some of them, so that they are not among these?
+    [[nodiscard]] bool parked_partly(const std::string& gate) const {
+        return parked_partly_.contains(gate);
+    }
 
     // ---- for reads that depend on what was read: is it known yet?
     [[nodiscard]] bool knows_execution(const ExecutionId& id) const;
@@ -193,6 +201,7 @@ class Snapshot {
     void load_group(const ExecutionId& downstream, std::optional<EdgeGroup> row);
     void load_work(const FlowWorkKey& key, std::optional<FlowWork> row);
     void load_parked(const std::string& gate, std::vector<ExecutionId> ids);
+    void load_parked_partly(const std::string& gate) { parked_partly_.insert(gate); }
 
     // ---- for the batch.
     void apply(Changes changes);
@@ -209,6 +218,7 @@ class Snapshot {
     std::map<FlowWorkKey, Tracked<FlowWork>> flow_work;
     WaitTable waits;
     StreamTable streams;
+    LimitTable limits;
     std::vector<ExecutionEvent> events;
     std::vector<LogEvent> log_events;
 
@@ -228,6 +238,7 @@ class Snapshot {
     const RouteTable& known_routes_;
     std::map<WorkerKey, std::vector<ExecutionId>> leased_by_;
     std::map<std::string, std::vector<ExecutionId>> parked_;
+    std::set<std::string> parked_partly_;
 };
 
 }  // namespace ff::core

@@ -31,8 +31,10 @@ void set_state(Execution& e, const StateVector& state, TimestampMs now) {
     e.state = state;
     e.holds_flow_slot = e.holds_flow_slot && state.phase == LifecyclePhase::active;
     if (state.eligibility != EligibilityState::blocked_by_quota &&
+        state.eligibility != EligibilityState::blocked_by_budget &&
         state.eligibility != EligibilityState::blocked_by_operator) {
         e.gate.reset();
+        e.blocked_until.reset();
     }
     e.public_state = public_state(state);
     e.last_transition_at = now;
@@ -332,7 +334,7 @@ expected<std::optional<TimestampMs>> try_schedule_retry(const Snapshot& view, Ex
     const RetryPolicy& retry = *policy->retry_policy;
     const auto& only = retry.retryable_categories;
     if (e.retry_count >= retry.max_retries || failure.category == "permanent" ||
-        failure.category == "cancelled" ||
+        failure.category == "cancelled" || failure.category == "budget_exceeded" ||
         (!only.empty() && std::ranges::find(only, failure.category) == only.end())) {
         return std::nullopt;
     }

@@ -70,9 +70,10 @@ void Batch::apply(core::Changes changes) {
             ready_.insert(*to);
         }
     };
-    for (const core::Execution& row : changes.put_executions) {
+    for (core::Execution& row : changes.put_executions) {
         const core::ExecutionCell* cell = snapshot_.find_cell(row.id);
         const core::Execution* before = cell != nullptr ? cell->execution.get() : nullptr;
+        core::add_limit_work(before, row, limit_work_);
         moved(before, &row);
         core::add_follow_ups(before, row, ctx_.now, work_);
     }
@@ -95,11 +96,12 @@ expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
         return {};
     }
     FF_TRY(const bool all_flows, handle_due_flows(run, due_max));
+    FF_TRY(const bool all_limits, handle_due_limits(run, due_max));
     const auto left_alone = [this](const auto& entry) { return entry.second.until > ctx_.now; };
     const std::size_t limit =
         due_max + static_cast<std::size_t>(std::ranges::count_if(failing_, left_alone));
     FF_TRY(auto keys, store_.scan_due(ctx_.now, limit));
-    const bool all = all_flows && keys.size() < limit;
+    const bool all = all_flows && all_limits && keys.size() < limit;
     for (const auto& key : keys) {
         auto it = failing_.find(key.eid);
         if (it == failing_.end() || !left_alone(*it)) {
@@ -171,6 +173,55 @@ expected<bool> Batch::handle_due_flows(Run& run, std::size_t limit) {
     return flows.size() < limit && waiting.size() < limit;
 }
 
+expected<std::uint64_t> Batch::handle_limit(const core::LimitKey& key, bool offers_lapse) {
+    const auto decided = [&](auto command) -> expected<core::LimitDue> {
+        FF_TRY(auto decision, decide_one(command));
+        return std::move(decision.answer);
+    };
+    FF_TRY(const core::LimitDue due,
+           key.kind == core::LimitKind::budget
+               ? decided(core::HandleBudgetDue{BudgetId{key.id.uuid}})
+               : decided(core::HandleQuotaDue{QuotaPolicyId{key.id.uuid}, offers_lapse}));
+    if (due.cancel_flow) {
+        CancelFlow cancel;
+        cancel.flow_id = *due.cancel_flow;
+        cancel.reason = due.cancel_reason;
+        cancel.cancellation_policy = CancellationPolicy::cancel_all;
+        // A flow that has ended or is gone needs no cancelling.
+        FF_TRY_VOID(decide_one(cancel));
+    }
+    return due.handled;
+}
+
+expected<bool> Batch::handle_due_limits(Run& run, std::size_t limit) {
+    FF_TRY(const auto keys, store_.scan_due_limits(ctx_.now, limit));
+    for (const core::LimitKey& key : keys) {
+        FF_TRY(const std::uint64_t handled, handle_limit(key, false));
+        run.due_handled += handled > 0 ? 1 : 0;
+    }
+    return keys.size() < limit;
+}
+
+expected<void> Batch::give_back() {
+    const std::vector<core::LimitWork> round = std::exchange(limit_work_, {});
+    while (store_.shared()) {
+        core::ReadSet set;
+        for (const core::LimitWork& work : round) {
+            core::reads_more(snapshot_, work, set);
+        }
+        if (set.empty()) {
+            break;
+        }
+        FF_TRY_VOID(load(set));
+    }
+    for (const core::LimitWork& work : round) {
+        FF_TRY_VOID(load_more(work));
+        auto decision = core::decide(snapshot_, work, ctx_);
+        apply(std::move(decision.changes));
+    }
+    return {};
+}
+
 expected<void> Batch::load(const core::ReadSet& set) {
     FF_TRY_VOID(store_.load(set, snapshot_));
     for (const auto& [gate, limit] : set.parked) {
@@ -181,7 +232,9 @@ expected<void> Batch::load(const core::ReadSet& set) {
         std::vector<ExecutionId> ids;
         for (const core::Eid eid : eids) {
             if (const core::ExecutionCell* cell = snapshot_.find_cell(eid)) {
-                ids.push_back(cell->id);  // one that is missing, another process is at
+                ids.push_back(cell->id);
+            } else {
+                snapshot_.load_parked_partly(gate);  // another process is at it
             }
         }
         snapshot_.load_parked(gate, std::move(ids));
@@ -240,7 +293,7 @@ expected<void> Batch::follow_up() {
             apply(std::move(decision.changes));
         }
     }
-    return {};
+    return limit_work_.empty() ? expected<void>() : give_back();
 }
 
 expected<void> Batch::decide_all(std::vector<Pending>& commands, Run& run) {
@@ -278,6 +331,8 @@ expected<void> Batch::begin(TimestampMs now) {
     ctx_.now = now;
     due_now_.clear();
     work_.clear();
+    limit_work_.clear();
+    snapshot_.limits.now = now;
     rows_changed_ = 0;
     began_ = std::chrono::steady_clock::now();
     return store_.begin();
@@ -323,7 +378,7 @@ Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_
             [this](core::Changes changes) { apply(std::move(changes)); }, run.outcomes,
             run.refused);
     }
-    if (ok && !work_.empty()) {
+    if (ok && !(work_.empty() && limit_work_.empty())) {
         ok = follow_up();
         desk_.recheck_all();  // it may have made work ready
     }
@@ -362,7 +417,8 @@ bool Batch::anything_to_write() const {
            dirty(snapshot_.idempotency_entries) || dirty(snapshot_.workers) ||
            dirty(snapshot_.waits.hmac_keys) || dirty(snapshot_.waits.suspensions) ||
            dirty(snapshot_.waits.waitpoints) || dirty(snapshot_.waits.signals) ||
-           dirty(snapshot_.waits.satisfiers) || dirty(snapshot_.streams.metas);
+           dirty(snapshot_.waits.satisfiers) || dirty(snapshot_.streams.metas) ||
+           snapshot_.limits.dirty();
 }
 
 expected<void> Batch::commit(Run& run) {
@@ -374,6 +430,11 @@ expected<void> Batch::commit(Run& run) {
     }
     FF_TRY_VOID(store_.commit(snapshot_, ctx_.now, settings_.retention_ms));
     tally_.committed(snapshot_, std::chrono::steady_clock::now() - began_);
+    for (const core::LogEvent& event : snapshot_.log_events) {
+        if (event.type == "budget_soft_breach") {
+            warn_("a budget is past its soft limit: " + event.payload);
+        }
+    }
     for (const core::ExecutionCell& cell : snapshot_.cells) {
         if (cell.execution.dirty) {
             changed_.push_back(cell.id);
@@ -405,6 +466,16 @@ void Batch::after_commit() {
     for (const auto& [id, cell] : snapshot_.flows) {
         if (cell.flow.dirty && cell.flow.current) {
             look_at(cell.flow.current->timer_at);
+        }
+    }
+    for (const auto& [id, budget] : snapshot_.limits.budgets) {
+        if (budget.dirty && budget.current) {
+            look_at(budget.current->timer_at);
+        }
+    }
+    for (const auto& [id, policy] : snapshot_.limits.policies) {
+        if (policy.dirty && policy.current) {
+            look_at(policy.current->wake_at);
         }
     }
     for (const auto& [key, work] : snapshot_.flow_work) {

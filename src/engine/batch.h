@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/admission.h"
 #include "core/cascade.h"
 #include "core/context.h"
 #include "core/decide.h"
@@ -57,6 +58,9 @@ class Batch {
         -> expected<decltype(core::decide(std::declval<const core::Snapshot&>(), command,
                                           std::declval<const core::Context&>()))>;
 
+    /// Inside run_internal: what time does to a limit; answers how much.
+    expected<std::uint64_t> handle_limit(const core::LimitKey& key, bool offers_lapse);
+
     /// Inside run_internal: keeps changes that were decided elsewhere.
     void keep(core::Changes changes) { apply(std::move(changes)); }
 
@@ -87,12 +91,16 @@ class Batch {
     expected<void> handle_due(Run& run, std::size_t due_max);
     /// Flows whose time has come, and work that waits in the store. False: there may be more.
     expected<bool> handle_due_flows(Run& run, std::size_t limit);
+    /// Budgets and policies whose time has come. False: there may be more.
+    expected<bool> handle_due_limits(Run& run, std::size_t limit);
     /// Loads what a command or a piece of work asks for because of what is loaded.
     template <class C>
     expected<void> load_more(const C& command);
     /// Does what follows from the changes so far, until nothing does; past the bound of a
     /// transaction the rest is kept for the next.
     expected<void> follow_up();
+    /// Gives back what executions have let go of. Makes no more work.
+    expected<void> give_back();
     void apply(core::Changes changes);
     /// Keeps a decision's changes; its answer as a response.
     template <class R>
@@ -133,6 +141,7 @@ class Batch {
     std::vector<core::Eid> due_now_;
     bool only_due_ = false;
     std::vector<core::FlowWork> work_;  ///< what follows from changes of this transaction
+    std::vector<core::LimitWork> limit_work_;  ///< slots that are given back by it
     std::size_t rows_changed_ = 0;      ///< by it
     /// Rows whose due work failed, and when to try again: they must not hold up the others.
     struct Failing {

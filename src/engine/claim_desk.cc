@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/admission.h"
 #include "core/cascade.h"
 
 namespace ff::engine {
@@ -17,6 +18,8 @@ constexpr std::size_t demand_counted_max = 4096;
 /// that has hands out no more, and the claims left over are served by the next.
 constexpr std::size_t claim_bytes_max = 8U << 20;
 constexpr std::size_t batch_bytes_max = 32U << 20;
+/// So many candidates that a limit refuses are put aside in one transaction.
+constexpr std::size_t batch_blocked_max = 1'000;
 
 /// The row itself is unreadable: no matter of the store at large.
 bool is_of_the_row(ErrorCode code) {
@@ -55,6 +58,7 @@ expected<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
                                 const ApplyFn& apply, std::vector<Outcome>& outcomes,
                                 std::vector<Outcome>& refused) {
     bytes_served_ = 0;
+    blocked_ = 0;
     held_.reset();
     for (const core::Route& route : snapshot.new_routes) {
         ready_.add_route(route);
@@ -83,9 +87,15 @@ expected<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
             }
             return read;
         }
+        if (auto loaded = load_limits(snapshot); !loaded) {
+            for (Desk* desk : desks) {
+                refuse(*desk, loaded.error(), refused);
+            }
+            return loaded;
+        }
     }
     for (Desk* desk : desks) {
-        if (bytes_served_ >= batch_bytes_max) {
+        if (spent()) {
             break;
         }
         if (auto served = serve_desk(*desk, snapshot, ctx, apply, outcomes); !served) {
@@ -99,7 +109,7 @@ expected<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
     if (waiting == Waiting::served) {
         ready_.take_touched();  // what serving itself touched has been seen
     }
-    if (bytes_served_ >= batch_bytes_max) {
+    if (spent()) {
         recheck_all_ = true;  // and none expires: those left over have not had their turn
     } else {
         expire(ctx.now, outcomes);
@@ -204,7 +214,7 @@ expected<void> ClaimDesk::serve_desk(Desk& desk, core::Snapshot& snapshot, const
     core::ReadSet lanes;
     lanes.lanes = desk.group->demand.lanes;
     FF_TRY_VOID(store_.load(lanes, snapshot));
-    while (!desk.queue.empty() && bytes_served_ < batch_bytes_max) {
+    while (!desk.queue.empty() && !spent()) {
         auto claim = desk.queue.begin();
         if (is_abandoned(claim->pending)) {
             answer(desk, claim, nothing(claim->pending), outcomes);
@@ -242,6 +252,27 @@ expected<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group,
                 continue;
             }
         }
+        std::optional<core::Verdict> verdict;
+        if (!is_reclaimable(candidate->state)) {  // one that was running goes on
+            FF_TRY(verdict, admit(*candidate, snapshot, ctx));
+        }
+        if (verdict && !verdict->admitted) {
+            apply(std::move(verdict->changes));
+            ready_.erase(key);  // it waits at the gate of the limit
+            blocked_ += 1;
+            if (spent()) {
+                break;
+            }
+            continue;
+        }
+        // Keeps what was admitted together with what came of it.
+        const auto keep = [&](core::Changes changes) {
+            if (verdict) {
+                core::note_admission(*verdict, changes.put_executions.back());
+                apply(std::move(verdict->changes));
+            }
+            apply(std::move(changes));
+        };
         const auto refused = [&](const Error& error) {
             // A row that cannot be handed out must not stand in the way of those behind it.
             warn_("claim passes over " + candidate->id.to_string() + ": " + error.message());
@@ -259,7 +290,7 @@ expected<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group,
                 refused(decision.answer.error());
                 continue;
             }
-            apply(std::move(decision.changes));
+            keep(std::move(decision.changes));
             if (*decision.answer) {
                 bytes_served_ += (*decision.answer)->input_payload.size();
                 result.tasks.push_back(std::move(**decision.answer));
@@ -275,7 +306,7 @@ expected<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group,
                 refused(decision.answer.error());
                 continue;
             }
-            apply(std::move(decision.changes));
+            keep(std::move(decision.changes));
             if (*decision.answer) {
                 return Response(ClaimForWorkerResult{std::move(**decision.answer)});
             }
@@ -304,6 +335,46 @@ expected<std::optional<core::Changes>> ClaimDesk::hold_back(const core::Executio
         return std::nullopt;
     }
     return core::hold_back(snapshot, member, ctx);
+}
+
+expected<std::optional<core::Verdict>> ClaimDesk::admit(const core::Execution& candidate,
+                                                        core::Snapshot& snapshot,
+                                                        const core::Context& ctx) {
+    core::ReadSet set;
+    core::need_applicable(snapshot, candidate, set);
+    if (!set.empty()) {
+        FF_TRY_VOID(store_.load(set, snapshot));
+    }
+    const core::Applicable limits = core::applicable(snapshot, candidate);
+    if (limits.empty()) {
+        return std::nullopt;
+    }
+    core::ReadSet more;
+    core::need_limits(snapshot, candidate, limits, more);
+    if (!more.empty()) {
+        FF_TRY_VOID(store_.load(more, snapshot));
+    }
+    return core::decide_limits(snapshot, candidate, limits, ctx);
+}
+
+expected<void> ClaimDesk::load_limits(core::Snapshot& snapshot) {
+    core::ReadSet set;
+    for (const core::ExecutionCell& cell : snapshot.cells) {
+        const auto& e = cell.execution.current;
+        if (!e || e->gate || is_reclaimable(e->state) || !core::ready_key(*e)) {
+            continue;
+        }
+        core::ReadSet unknown;
+        core::need_applicable(snapshot, *e, unknown);
+        if (unknown.empty()) {
+            core::need_limits(snapshot, *e, core::applicable(snapshot, *e), set);
+        }
+    }
+    return set.empty() ? expected<void>() : store_.load(set, snapshot);
+}
+
+bool ClaimDesk::spent() const {
+    return bytes_served_ >= batch_bytes_max || blocked_ >= batch_blocked_max;
 }
 
 expected<const core::Execution*> ClaimDesk::next_candidate(ReadyIndex::Group& group,

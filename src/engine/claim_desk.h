@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/admission.h"
 #include "core/context.h"
 #include "engine/command.h"
 #include "engine/ready_index.h"
@@ -93,6 +94,14 @@ class ClaimDesk {
     expected<std::optional<core::Changes>> hold_back(const core::Execution& member,
                                                      core::Snapshot& snapshot,
                                                      const core::Context& ctx);
+    /// What budgets and quotas say; nothing when none applies.
+    expected<std::optional<core::Verdict>> admit(const core::Execution& candidate,
+                                                 core::Snapshot& snapshot,
+                                                 const core::Context& ctx);
+    /// On a shared store: loads the limits of all that may be handed out, together and in order.
+    expected<void> load_limits(core::Snapshot& snapshot);
+    /// Has this serve() done as much as one transaction should?
+    [[nodiscard]] bool spent() const;
     /// How many executions its claims want.
     static std::size_t demand_of(const Desk& desk);
     /// The desks of `turn_`, those first whose first claim has waited longest.
@@ -113,6 +122,7 @@ class ClaimDesk {
     std::vector<ReadyIndex::Group*> turn_;                  ///< whom this serve() looks at
     std::uint64_t arrivals_ = 0;
     std::size_t bytes_served_ = 0;  ///< of payloads, by this serve()
+    std::size_t blocked_ = 0;       ///< candidates that a limit refused, by this serve()
     std::uint64_t rotation_ = 0;
     bool recheck_all_ = false;
     std::optional<std::set<FlowId>> held_;  ///< flows to look at; asked for once a serve()

@@ -26,7 +26,11 @@ using Command =
           ApplyAllDependencies, ResolveDependency, PromoteExecution, CancelFlow, CancelFlowHeader,
           AckCancelMember, SetFlowTags, RemoveFlowTag, SealFlow, RetryFlow, PauseFlow, ResumeFlow,
           Suspend, DeliverSignal, DeliverApprovalSignal, CreateWaitpoint, CloseWaitpoint,
-          ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey, AppendFrames>;
+          ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey, AppendFrames,
+          CreateBudget, UpdateBudgetLimits, ReportUsage, ReportUsageAdmin, RecordSpend,
+          ReleaseBudget, ResetBudget, AttachBudget, DetachBudget, CreateQuotaPolicy,
+          UpdateQuotaPolicy, DeleteQuotaPolicy, AttachQuota, DetachQuota, CheckAdmission,
+          ReleaseAdmission>;
 
 using DoneFn = Engine::DoneFn;
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/admission.h"
 #include "engine/reads.h"
 
 namespace ff::engine {
@@ -126,6 +127,32 @@ expected<std::string> suspension_summary(store::Reader& reader, const core::Exec
     return text;
 }
 
+/// Which limit keeps it, and what would let it go.
+expected<std::string> limit_summary(store::Reader& reader, const core::Execution& e,
+                                    Explanation& why) {
+    std::string text = std::string(to_string(e.state.blocking_reason)) + ": " +
+                       e.blocking_detail.value_or("");
+    if (const auto id = BudgetId::parse(e.gate->substr(e.gate->find(':') + 1));
+        e.gate->starts_with("budget:") && id) {
+        FF_TRY(const auto budget, reader.budget(*id));
+        if (budget) {
+            if (const auto breach = core::blocking(*budget)) {
+                text = std::string(to_string(e.state.blocking_reason)) + ": " +
+                       core::refusal_text(*id, *breach);
+            }
+            why.until = budget->next_reset_at;
+        }
+        return text + (why.until ? "; it resets at " + time_text(*why.until)
+                                 : "; it goes on when the limit is raised or the budget is reset");
+    }
+    if (const auto id = QuotaPolicyId::parse(e.gate->substr(e.gate->find(':') + 1))) {
+        FF_TRY(const auto policy, reader.policy(*id));
+        why.until = policy ? policy->wake_at : std::nullopt;
+    }
+    return text + (why.until ? "; the next may start at " + time_text(*why.until)
+                             : "; it goes on when one of those that run ends");
+}
+
 /// Upstreams that are named one by one.
 constexpr std::size_t upstreams_told = 5;
 
@@ -202,6 +229,9 @@ expected<Explanation> answer(const ExplainExecution& op, const ReadContext& c) {
         why.summary = summary(*e, why, route);
         if (e->flow_id && e->state.eligibility == EligibilityState::blocked_by_dependencies) {
             FF_TRY(why.summary, dependency_summary(reader, *e));
+        }
+        if (core::waits_at_limit(*e)) {
+            FF_TRY(why.summary, limit_summary(reader, *e, why));
         }
         if (e->state.phase == LifecyclePhase::suspended) {
             FF_TRY(why.summary, suspension_summary(reader, *e));

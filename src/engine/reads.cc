@@ -53,8 +53,8 @@ constexpr std::pair<const char*, bool> capability_flags[] = {
     {"read_execution_state", true},
     {"read_execution_info", true},
     {"get_execution_result", true},
-    {"budget_admin", false},
-    {"quota_admin", false},
+    {"budget_admin", true},
+    {"quota_admin", true},
     {"rotate_waitpoint_hmac_secret_all", false},
     {"seed_waitpoint_hmac_secret", false},
     {"list_pending_waitpoints", false},
@@ -76,10 +76,10 @@ constexpr std::pair<const char*, bool> capability_flags[] = {
     {"mark_worker_dead", true},
     {"list_expired_leases", true},
     {"list_workers", true},
-    {"release_admission", false},
-    {"read_quota_policy_limits", false},
+    {"release_admission", true},
+    {"read_quota_policy_limits", true},
     {"block_execution_for_admission", true},
-    {"read_budget_usage_and_limits", false},
+    {"read_budget_usage_and_limits", true},
 };
 
 AttemptInfo attempt_info(const core::Attempt& row) {

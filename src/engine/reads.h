@@ -58,6 +58,11 @@ expected<void> check(const TailStream& op);
 expected<StreamPage> answer(const ReadStream& op, const ReadContext& c);
 expected<StreamPage> answer(const TailStream& op, const ReadContext& c);
 expected<std::optional<StreamSummary>> answer(const ReadStreamSummary& op, const ReadContext& c);
+expected<BudgetStatus> answer(const GetBudgetStatus& op, const ReadContext& c);
+expected<BudgetPage> answer(const ListBudgets& op, const ReadContext& c);
+expected<SpendPage> answer(const ListSpend& op, const ReadContext& c);
+expected<std::optional<QuotaPolicyInfo>> answer(const ReadQuotaPolicy& op, const ReadContext& c);
+expected<QuotaPage> answer(const ListQuotaPolicies& op, const ReadContext& c);
 /// Open waitpoints whose token was signed with the current key and that are not sure to be gone
 /// when that key, retired now, verifies no more.
 expected<std::uint64_t> waitpoints_outliving(DurationMs grace_ms, const ReadContext& c);

@@ -77,6 +77,9 @@ const std::vector<Scanners::Kind>& Scanners::kinds() {
         {"idempotency_sweep", 60'000, &Scanners::idempotency_sweep},
         {"event_trimmer", 60'000, &Scanners::event_trimmer},
         {"stream_trimmer", 30'000, &Scanners::stream_trimmer},
+        {"budget_reset", 15'000, &Scanners::due_pass},
+        {"budget_reconciler", 30'000, &Scanners::budget_reconciler},
+        {"quota_reconciler", 30'000, &Scanners::quota_reconciler},
     };
     return all;
 }
@@ -295,6 +298,8 @@ expected<ScannerResult> Scanners::unblock(TimestampMs now) {
         }
         return {};
     }));
+    FF_TRY(const std::uint64_t let_go, look_at_gates(now));
+    result.processed += let_go;
     return result;
 }
 

@@ -72,6 +72,12 @@ class Scanners {
     expected<ScannerResult> dependency_reconciler(TimestampMs now);
     /// Compares what flows count with what they have.
     expected<ScannerResult> flow_projector(TimestampMs now);
+    /// Lets who waits at the gate of a limit go on, should it have been forgotten.
+    expected<std::uint64_t> look_at_gates(TimestampMs now);
+    /// Compares usage with what was written down, and drops what is past its time.
+    expected<ScannerResult> budget_reconciler(TimestampMs now);
+    /// Compares what policies count with what they gave, and puts it right.
+    expected<ScannerResult> quota_reconciler(TimestampMs now);
     using FlowVisit = std::function<void(const core::FlowRows&)>;
     /// The next flows after `at` that have not ended, whole; moves it.
     expected<void> visit_flows(std::optional<FlowId>& at, const FlowVisit& visit);
@@ -88,6 +94,9 @@ class Scanners {
     core::Eid reconciler_at_;  ///< rolling: continues where it stopped
     std::optional<FlowId> dependencies_at_;
     std::optional<FlowId> projector_at_;
+    core::LimitKey gates_at_;
+    std::optional<BudgetId> budgets_at_;
+    std::optional<QuotaPolicyId> policies_at_;
     std::vector<core::Eid> unblock_at_;  ///< one position for each blocked bucket
 };
 

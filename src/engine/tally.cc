@@ -2,6 +2,8 @@
 
 #include <variant>
 
+#include "core/admission.h"
+
 namespace ff::engine {
 
 namespace {
@@ -61,6 +63,27 @@ void Tally::count_attempts(const core::Snapshot& snapshot, const core::Execution
     }
 }
 
+void Tally::count_refusal(const core::ExecutionCell& cell) {
+    const auto& now = cell.execution.current;
+    const auto& before = cell.execution.stored;
+    if (!cell.execution.dirty || !now || !core::waits_at_limit(*now) ||
+        (before && before->gate == now->gate)) {
+        return;
+    }
+    const std::string why = now->blocking_detail.value_or("");
+    if (now->gate->starts_with("quota:")) {
+        (why.find(": rate limit ") != std::string::npos ? rate_hits_ : concurrency_hits_) += 1;
+        return;
+    }
+    // `budget <id>: <dimension> <used>/<limit>`
+    const std::size_t from = why.find(": ") + 2;
+    std::string dimension = why.substr(from, why.rfind(' ') - from);
+    if (!budget_hits_.contains(dimension) && budget_hits_.size() >= dimensions_counted_max) {
+        dimension = "other";
+    }
+    budget_hits_[dimension] += 1;
+}
+
 void Tally::committed(const core::Snapshot& snapshot, std::chrono::nanoseconds took) {
     transactions_.observe(took);
     const std::lock_guard lock(mutex_);
@@ -72,6 +95,13 @@ void Tally::committed(const core::Snapshot& snapshot, std::chrono::nanoseconds t
     }
     for (const core::ExecutionCell& cell : snapshot.cells) {
         count_attempts(snapshot, cell);
+        count_refusal(cell);
+    }
+    for (const core::LogEvent& event : snapshot.log_events) {
+        if (event.family == core::LogFamily::budgets) {
+            soft_breaches_ += event.type == "budget_soft_breach" ? 1 : 0;
+            hard_breaches_ += event.type == "budget_hard_breach" ? 1 : 0;
+        }
     }
 }
 
@@ -95,6 +125,11 @@ void Tally::fill(EngineStats& stats) const {
     stats.renewals_ok = renewals_ok_;
     stats.renewals_refused = renewals_refused_;
     const std::lock_guard lock(mutex_);
+    stats.budget_hits.assign(budget_hits_.begin(), budget_hits_.end());
+    stats.rate_hits = rate_hits_;
+    stats.concurrency_hits = concurrency_hits_;
+    stats.soft_breaches = soft_breaches_;
+    stats.hard_breaches = hard_breaches_;
     for (const auto& [name, lane] : lanes_) {
         stats.lanes.push_back(lane);
     }

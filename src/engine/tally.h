@@ -27,6 +27,7 @@ class Tally {
   public:
     /// So many lanes are told apart; the rest is one.
     static constexpr std::size_t lanes_max = 64;
+    static constexpr std::size_t dimensions_counted_max = 64;
 
     /// A transaction that wrote this is committed. Writer thread.
     void committed(const core::Snapshot& snapshot, std::chrono::nanoseconds took);
@@ -43,6 +44,8 @@ class Tally {
     /// The numbers of the route's lane.
     LaneStats& lane_of(const core::Snapshot& snapshot, core::RouteId route);
     void count_attempts(const core::Snapshot& snapshot, const core::ExecutionCell& cell);
+    /// One that a limit has just refused.
+    void count_refusal(const core::ExecutionCell& cell);
 
     AtomicHistogram transactions_;
     AtomicHistogram syncs_;
@@ -54,6 +57,11 @@ class Tally {
     mutable std::mutex mutex_;
     std::map<std::string, LaneStats> lanes_;                  // guarded by mutex_
     LaneStats other_{.lane = "other"};                        // guarded by mutex_
+    std::map<std::string, std::uint64_t> budget_hits_;        // guarded by mutex_
+    std::uint64_t rate_hits_ = 0;                             // guarded by mutex_
+    std::uint64_t concurrency_hits_ = 0;                      // guarded by mutex_
+    std::uint64_t soft_breaches_ = 0;                         // guarded by mutex_
+    std::uint64_t hard_breaches_ = 0;                         // guarded by mutex_
     std::unordered_map<core::RouteId, LaneStats*> of_route_;  // writer thread only
 };
 

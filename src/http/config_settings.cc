@@ -362,6 +362,12 @@ std::vector<Setting> pass_settings() {
         period("FF_IDEMPOTENCY_SWEEP_INTERVAL_S", "idempotency_sweep", "60",
                "Idempotency keys past their window."),
         period("FF_STREAM_TRIMMER_INTERVAL_S", "stream_trimmer", "30", "Streams past their time."),
+        period("FF_BUDGET_RESET_INTERVAL_S", "budget_reset", "15",
+               "Budgets whose period is over."),
+        period("FF_BUDGET_RECONCILER_INTERVAL_S", "budget_reconciler", "30",
+               "Checks some budgets, and drops keys of reports past their time."),
+        period("FF_QUOTA_RECONCILER_INTERVAL_S", "quota_reconciler", "30",
+               "Checks what some quotas count."),
         period("FF_EVENT_TRIMMER_INTERVAL_S", "event_trimmer", "60",
                "Events past `FF_EVENT_RETENTION_S`."),
     };
@@ -387,8 +393,8 @@ std::vector<Setting> make_table() {
 constexpr std::array<std::string_view, 5> obsolete_names{"FF_HOST", "FF_PORT", "FF_TLS",
                                                          "FF_CLUSTER", "FF_DEV_MODE"};
 
-/// Of streams, budgets, quotas and error reporting.
-constexpr std::array<std::string_view, 15> names_of_other_versions{
+/// Of streams, partitions and error reporting.
+constexpr std::array<std::string_view, 10> names_of_other_versions{
     "FF_BUDGET_PARTITIONS",
     "FF_QUOTA_PARTITIONS",
     "FF_MAX_CONCURRENT_TAIL",
@@ -399,9 +405,6 @@ constexpr std::array<std::string_view, 15> names_of_other_versions{
     "FF_SENTRY_RELEASE",
     "FF_SUSPENSION_TIMEOUT_INTERVAL_S",
     "FF_PENDING_WP_EXPIRY_INTERVAL_S",
-    "FF_BUDGET_RESET_INTERVAL_S",
-    "FF_BUDGET_RECONCILER_INTERVAL_S",
-    "FF_QUOTA_RECONCILER_INTERVAL_S",
 };
 
 }  // namespace

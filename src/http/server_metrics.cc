@@ -27,6 +27,22 @@ void write_lanes(Exposition& out, const EngineStats& stats) {
     }
 }
 
+void write_limits(Exposition& out, const EngineStats& stats) {
+    out.family("ff_budget_hit_total", MetricType::counter,
+               "Starts that a budget refused, by dimension.");
+    for (const auto& [dimension, count] : stats.budget_hits) {
+        out.sample({{"dimension", dimension}}, count);
+    }
+    out.family("ff_budget_breach_total", MetricType::counter,
+               "Reports that passed a limit of a budget, by kind of limit.");
+    out.sample({{"kind", "soft"}}, stats.soft_breaches);
+    out.sample({{"kind", "hard"}}, stats.hard_breaches);
+    out.family("ff_quota_hit_total", MetricType::counter,
+               "Starts that a quota refused, by what was full.");
+    out.sample({{"reason", "rate"}}, stats.rate_hits);
+    out.sample({{"reason", "concurrency"}}, stats.concurrency_hits);
+}
+
 void write_store(Exposition& out, const EngineStats& stats) {
     out.family("ff_store_tx_duration_seconds", MetricType::histogram,
                "Transactions that wrote (transaction) and syncs of the log (sync).");
@@ -52,6 +68,7 @@ void write_scanners(Exposition& out, const EngineStats& stats) {
 
 void write_engine(Exposition& out, const EngineStats& stats) {
     write_lanes(out, stats);
+    write_limits(out, stats);
     out.family("ff_lease_renewal_total", MetricType::counter, "Renewals of leases.");
     out.sample({{"outcome", "ok"}}, stats.renewals_ok);
     out.sample({{"outcome", "err"}}, stats.renewals_refused);

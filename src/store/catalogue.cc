@@ -85,7 +85,9 @@ const std::string next_due =
     " UNION ALL SELECT MIN(due_at) FROM ff_timer WHERE kind = 1 AND due_at > $1"
     " UNION ALL SELECT MIN(due_at) FROM ff_timer WHERE kind = 2 AND due_at > $1"
     " UNION ALL SELECT MIN(timer_at) FROM ff_flow WHERE timer_at > $1"
-    " UNION ALL SELECT MIN(due_at) FROM ff_flow_work WHERE due_at > $1";
+    " UNION ALL SELECT MIN(due_at) FROM ff_flow_work WHERE due_at > $1"
+    " UNION ALL SELECT MIN(timer_at) FROM ff_budget WHERE timer_at > $1"
+    " UNION ALL SELECT MIN(wake_at) FROM ff_quota_policy WHERE wake_at > $1";
 const std::string bucket_after =
     "SELECT eid FROM ff_listed WHERE bucket = $1 AND eid > $2 ORDER BY eid LIMIT $3";
 const std::string executions_after =
@@ -310,6 +312,61 @@ const std::string listed_after =
     "SELECT bucket, eid FROM ff_listed WHERE (bucket, eid) > ($1, $2)"
     " ORDER BY bucket, eid LIMIT $3";
 
+// ------------------------------------------------------------------------------------- limits
+
+const std::string budget_by_id = select_where<core::Budget>("budget_id = $1");
+const std::string budgets_after =
+    select_where<core::Budget>("budget_id > $1 ORDER BY budget_id LIMIT $2");
+const std::string ledger_by_key =
+    select_where<core::LedgerRow>("budget_id = $1 AND execution_id = $2");
+const std::string ledgers_after = select_where<core::LedgerRow>(
+    "budget_id = $1 AND execution_id > $2 ORDER BY execution_id LIMIT $3");
+const std::string dedup_by_key =
+    select_where<core::UsageDedup>("budget_id = $1 AND dedup_key = $2");
+const std::string policy_by_id = select_where<core::QuotaPolicy>("quota_policy_id = $1");
+const std::string policies_after =
+    select_where<core::QuotaPolicy>("quota_policy_id > $1 ORDER BY quota_policy_id LIMIT $2");
+const std::string admission_by_key =
+    select_where<core::Admission>("execution_id = $1 AND quota_policy_id = $2");
+const std::string admissions_of_execution =
+    select_where<core::Admission>("execution_id = $1 ORDER BY quota_policy_id");
+const std::string admissions_aged = select_where<core::Admission>(
+    "quota_policy_id = $1 AND admitted_at <= $2 ORDER BY admitted_at, execution_id LIMIT $3");
+const std::string oldest_start =
+    "SELECT MIN(admitted_at) FROM ff_quota_admission WHERE quota_policy_id = $1"
+    " AND admitted_at > $2";
+const std::string slots_of_policy = select_where<core::Admission>(
+    "quota_policy_id = $1 AND slot_at IS NOT NULL AND execution_id > $2"
+    " ORDER BY execution_id LIMIT $3");
+const std::string starts_of_policy =
+    "SELECT COUNT(*) FROM ff_quota_admission WHERE quota_policy_id = $1"
+    " AND admitted_at IS NOT NULL";
+const std::string attachments_of_target = select_where<core::Attachment>(
+    "target_type = $1 AND target_id = $2 ORDER BY limit_kind, limit_id");
+const std::string attachments_by_place = select_where<core::Attachment>("by_place = 1");
+const std::string attached_executions =
+    "SELECT target_id FROM ff_limit_attachment WHERE limit_kind = $1 AND limit_id = $2"
+    " AND target_type = 0 AND target_id > $3 ORDER BY target_id LIMIT $4";
+const std::string attached_targets =
+    "SELECT DISTINCT target_id FROM ff_limit_attachment WHERE limit_kind = $1 AND limit_id = $2"
+    " AND target_id > $3 ORDER BY target_id LIMIT $4";
+const std::string attachments_delete =
+    "DELETE FROM ff_limit_attachment WHERE target_type = $1 AND target_id = $2";
+const std::string budgets_due =
+    "SELECT budget_id FROM ff_budget WHERE timer_at <= $1 ORDER BY timer_at, budget_id LIMIT $2";
+const std::string policies_due =
+    "SELECT quota_policy_id FROM ff_quota_policy WHERE wake_at <= $1"
+    " ORDER BY wake_at, quota_policy_id LIMIT $2";
+const std::string budgets_waiting =
+    "SELECT budget_id FROM ff_budget WHERE waiting = 1 AND budget_id > $1"
+    " ORDER BY budget_id LIMIT $2";
+const std::string policies_waiting =
+    "SELECT quota_policy_id FROM ff_quota_policy WHERE waiting = 1 AND quota_policy_id > $1"
+    " ORDER BY quota_policy_id LIMIT $2";
+const std::string dedup_sweep =
+    "DELETE FROM ff_usage_dedup WHERE (budget_id, dedup_key) IN (SELECT budget_id, dedup_key"
+    " FROM ff_usage_dedup WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)";
+
 namespace {
 
 std::vector<std::string> gather_texts() {
@@ -414,6 +471,29 @@ std::vector<std::string> gather_texts() {
         signal_by_key,
         signals_after,
         satisfiers_of,
+        budget_by_id,
+        budgets_after,
+        ledger_by_key,
+        ledgers_after,
+        dedup_by_key,
+        policy_by_id,
+        policies_after,
+        admission_by_key,
+        admissions_of_execution,
+        admissions_aged,
+        oldest_start,
+        slots_of_policy,
+        starts_of_policy,
+        attachments_of_target,
+        attachments_by_place,
+        attached_executions,
+        attached_targets,
+        attachments_delete,
+        budgets_due,
+        policies_due,
+        budgets_waiting,
+        policies_waiting,
+        dedup_sweep,
     };
     for (const ByOrder* list : {&executions_in_window, &executions_of_route, &executions_with_tag,
                                 &executions_in_bucket, &executions_leased, &tagged_too}) {

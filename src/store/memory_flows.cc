@@ -219,6 +219,7 @@ void MemoryStore::erase_flow(Journal& journal, const FlowId& id) {
     for (const core::FlowWork& work : rows_->work_of(id)) {
         replace(journal, rows_->work, work.key, std::nullopt);
     }
+    erase_attachments(journal, {LimitTarget::flow, id.to_string()});
     replace(journal, rows_->flows, id, std::nullopt);
 }
 

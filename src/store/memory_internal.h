@@ -74,6 +74,7 @@ class MemoryStore::Journal {
 struct MemoryStore::Swept {
     std::set<Eid> grants;
     std::set<core::IdempotencyKey> idempotency;
+    std::set<core::DedupKey> dedups;
     std::set<std::int64_t> events;
     std::set<std::int64_t> log_events;
 };
@@ -162,6 +163,49 @@ void for_each_place(MemoryRows& rows, const core::StreamMeta& row, Fn fn) {
 
 template <class Fn>
 void for_each_place(MemoryRows&, const core::SummaryRow&, Fn) {}
+
+template <class Fn>
+void for_each_place(MemoryRows& rows, const core::Budget& row, Fn fn) {
+    const core::LimitKey key{core::LimitKind::budget, {row.id.uuid}};
+    if (row.timer_at) {
+        fn(rows.limit_timers, std::pair(*row.timer_at, key));
+    }
+    if (row.waiting) {
+        fn(rows.limits_waiting, key);
+    }
+}
+
+template <class Fn>
+void for_each_place(MemoryRows& rows, const core::QuotaPolicy& row, Fn fn) {
+    const core::LimitKey key{core::LimitKind::quota, {row.id.uuid}};
+    if (row.wake_at) {
+        fn(rows.limit_timers, std::pair(*row.wake_at, key));
+    }
+    if (row.waiting) {
+        fn(rows.limits_waiting, key);
+    }
+}
+
+template <class Fn>
+void for_each_place(MemoryRows& rows, const core::Admission& row, Fn fn) {
+    if (row.admitted_at) {
+        fn(rows.starts, std::tuple(row.key.policy, *row.admitted_at, row.key.execution));
+    }
+}
+
+template <class Fn>
+void for_each_place(MemoryRows& rows, const core::Attachment& row, Fn fn) {
+    fn(rows.attached_to, std::pair(row.key.target, row.key));
+    if (row.by_place) {
+        fn(rows.places, row.key);
+    }
+}
+
+template <class Fn>
+void for_each_place(MemoryRows&, const core::LedgerRow&, Fn) {}
+
+template <class Fn>
+void for_each_place(MemoryRows&, const core::UsageDedup&, Fn) {}
 
 template <class Map>
 void MemoryStore::replace(Journal& journal, Map& map, const typename Map::key_type& key,

@@ -40,6 +40,12 @@ struct MemoryRows {
     std::map<core::FrameKey, core::FrameRow> frames;
     std::map<core::StreamKey, core::SummaryRow> summaries;
     std::map<std::string, core::HmacKey> hmac_keys;
+    std::map<BudgetId, core::Budget> budgets;
+    std::map<core::LedgerKey, core::LedgerRow> ledgers;
+    std::map<core::DedupKey, core::UsageDedup> dedups;
+    std::map<QuotaPolicyId, core::QuotaPolicy> policies;
+    std::map<core::AdmissionKey, core::Admission> admissions;
+    std::map<core::AttachmentKey, core::Attachment> attachments;
     std::map<std::int64_t, core::ExecutionEvent> events;
     std::map<std::int64_t, core::LogEvent> log_events;
 
@@ -66,6 +72,11 @@ struct MemoryRows {
     std::set<std::pair<std::pair<Eid, SignalId>, core::SignalKey>> signal_ids;
     std::set<std::pair<WaitpointId, core::SignalKey>> signals_at;
     std::set<std::pair<TimestampMs, core::StreamKey>> stream_sweeps;
+    std::set<std::pair<TimestampMs, core::LimitKey>> limit_timers;
+    std::set<core::LimitKey> limits_waiting;
+    std::set<std::tuple<QuotaPolicyId, TimestampMs, ExecutionId>> starts;
+    std::set<std::pair<core::TargetKey, core::AttachmentKey>> attached_to;
+    std::set<core::AttachmentKey> places;
 
     [[nodiscard]] std::optional<core::Execution> execution(const ExecutionId& id) const;
     [[nodiscard]] std::vector<core::Attempt> attempts_of(Eid eid) const;
@@ -158,6 +169,19 @@ class MemoryReader final : public Reader {
     expected<std::vector<core::FrameRow>> frames(const core::StreamKey& key, const FrameId& from,
                                                  const FrameId& to, Order order,
                                                  std::size_t limit) override;
+    expected<std::optional<core::Budget>> budget(const BudgetId& id) override;
+    expected<std::vector<core::Budget>> budgets(const std::optional<BudgetId>& after,
+                                                std::size_t limit) override;
+    expected<std::vector<core::LedgerRow>> ledgers(const BudgetId& budget,
+                                                   const std::optional<ExecutionId>& after,
+                                                   std::size_t limit) override;
+    expected<std::optional<core::QuotaPolicy>> policy(const QuotaPolicyId& id) override;
+    expected<std::vector<core::QuotaPolicy>> policies(const std::optional<QuotaPolicyId>& after,
+                                                      std::size_t limit) override;
+    expected<std::vector<core::Admission>> slots(const QuotaPolicyId& policy,
+                                                 const std::optional<ExecutionId>& after,
+                                                 std::size_t limit) override;
+    expected<std::uint64_t> starts(const QuotaPolicyId& policy) override;
     expected<std::vector<core::HmacKey>> hmac_keys() override;
     expected<std::uint64_t> ready_before(std::span<const RouteId> routes, const core::ReadyKey& key,
                                          std::uint64_t limit) override;

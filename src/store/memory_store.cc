@@ -179,6 +179,7 @@ expected<void> MemoryStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     }
     load_waits(set.waits, snapshot.waits);
     load_streams(set.streams, snapshot);
+    load_limits(set.limits, snapshot);
     return {};
 }
 
@@ -248,6 +249,7 @@ expected<std::optional<TimestampMs>> MemoryStore::next_due(TimestampMs after) {
     };
     take_first_after(rows_->flow_timers, FlowId{});
     take_first_after(rows_->work_due, core::FlowWorkKey{{}, core::FlowWorkKind::counted, {}});
+    take_first_after(rows_->limit_timers, core::LimitKey{});
     return earliest;
 }
 
@@ -310,6 +312,11 @@ expected<std::uint64_t> MemoryStore::sweep_idempotency(TimestampMs now, std::siz
     return sweep(rows_->idempotency, now, limit, swept_->idempotency);
 }
 
+expected<std::uint64_t> MemoryStore::sweep_usage_dedup(TimestampMs now, std::size_t limit) {
+    FF_CHECK(swept_, "no transaction is open");
+    return sweep(rows_->dedups, now, limit, swept_->dedups);
+}
+
 expected<std::uint64_t> MemoryStore::trim_events(TimestampMs before, std::size_t limit) {
     FF_CHECK(swept_, "no transaction is open");
     return trim(rows_->events, before, limit, swept_->events) +
@@ -322,6 +329,9 @@ void MemoryStore::write_swept(Journal& journal) {
     }
     for (const auto& key : swept_->idempotency) {
         journal.erase(rows_->idempotency, key);
+    }
+    for (const auto& key : swept_->dedups) {
+        journal.erase(rows_->dedups, key);
     }
     for (std::int64_t id : swept_->events) {
         journal.erase(rows_->events, id);
@@ -420,6 +430,9 @@ void MemoryStore::erase_execution(Journal& journal, const Execution& gone) {
     if (gone.has_streams) {
         erase_streams(journal, gone.eid);
     }
+    if (gone.budgets || gone.quota) {
+        erase_attachments(journal, {LimitTarget::execution, gone.id.to_string()});
+    }
     journal.erase(rows_->eid_of, gone.id);
     journal.erase(rows_->executions, gone.eid);
 }
@@ -494,6 +507,7 @@ expected<void> MemoryStore::write_all(Journal& journal, Snapshot& snapshot, Time
     FF_TRY_VOID(write_flows(journal, snapshot, retention_default_ms));
     FF_TRY_VOID(write_waits(journal, snapshot.waits));
     FF_TRY_VOID(write_streams(journal, snapshot.streams));
+    write_limits(journal, snapshot.limits);
     for (const auto& event : snapshot.events) {
         FF_TRY_VOID(journal.insert(rows_->events, event.event_id, event, "the event"));
     }

@@ -58,6 +58,11 @@ class MemoryStore final : public Store {
                                                       TimestampMs now) override;
     expected<std::vector<core::StreamKey>> scan_streams(TimestampMs now,
                                                         std::size_t limit) override;
+    expected<std::vector<core::LimitKey>> scan_due_limits(TimestampMs now,
+                                                          std::size_t limit) override;
+    expected<std::vector<core::LimitKey>> scan_waiting_limits(const core::LimitKey& after,
+                                                              std::size_t limit) override;
+    expected<std::uint64_t> sweep_usage_dedup(TimestampMs now, std::size_t limit) override;
     expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
     expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
     expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
@@ -102,6 +107,10 @@ class MemoryStore final : public Store {
     void load_streams(const core::StreamReads& reads, core::Snapshot& snapshot) const;
     expected<void> write_streams(Journal& journal, const core::StreamTable& streams);
     void erase_streams(Journal& journal, Eid eid);
+    // Limits (memory_limits.cc).
+    void load_limits(const core::LimitReads& reads, core::Snapshot& snapshot) const;
+    void write_limits(Journal& journal, const core::LimitTable& limits);
+    void erase_attachments(Journal& journal, const core::TargetKey& target);
 
     expected<void> finish(const std::function<expected<void>(Journal&)>& write);
     void write_swept(Journal& journal);

@@ -244,6 +244,7 @@ void PostgresStore::collect_flows(Snapshot& snapshot, DurationMs retention_defau
             writes.all_edges.erase(put_id);
             writes.all_groups.erase(put_id);
             writes.all_work.erase(put_id);
+            erase_attachments(writes, LimitTarget::flow, id.to_string());
             core::Flow gone;
             gone.id = id;
             writes.erased_flows.erase(std::move(gone));

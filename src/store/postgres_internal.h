@@ -284,6 +284,14 @@ struct PostgresStore::Writes {
     PgRowSet<core::SummaryRow> summaries;
     PgRowSet<core::HmacKey> retired_keys;  ///< before the current one: there is one at most
     PgRowSet<core::HmacKey> current_keys;
+    PgRowSet<core::Budget> budgets;
+    PgRowSet<core::LedgerRow> ledgers;
+    PgRowSet<core::UsageDedup> dedups;
+    PgRowSet<core::QuotaPolicy> policies;
+    PgRowSet<core::Admission> admissions;
+    PgRowSet<core::Attachment> attachments;
+    PgKeySet all_attachments{
+        "ff_limit_attachment", {"target_type", "target_id"}, {Type::integers, Type::texts}};
     PgRowSet<core::ExecutionEvent> events;
     PgRowSet<core::LogEvent> log_events;
     PgSideTables sides;

@@ -186,6 +186,7 @@ void PostgresStore::ask_ready(Questions& questions, const std::vector<ReadyAsk>&
     }
     if (!asks.empty()) {
         ask_held(questions);
+        ask_places(questions, snapshot);
     }
 }
 
@@ -288,6 +289,7 @@ expected<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot)
     ask_flows(questions, set, snapshot, members);
     ask_waits(questions, set.waits, snapshot.waits);
     ask_streams(questions, set.streams, snapshot);
+    ask_limits(questions, set.limits, snapshot);
     // Behind what may wait for others: who waits holds nothing.
     std::vector<std::string> lanes = set.lanes;
     lanes.insert(lanes.end(), expected_lanes_.begin(), expected_lanes_.end());

@@ -160,6 +160,9 @@ expected<void> PostgresStore::collect_erased(Snapshot& snapshot, Writes& writes)
             writes.all_summaries.erase(put_eid);
             writes.all_metas.erase(put_eid);
         }
+        if (e->budgets || e->quota) {
+            erase_attachments(writes, LimitTarget::execution, e->id.to_string());
+        }
         core::ExecutionInput input;
         input.eid = e->eid;
         writes.inputs.erase(std::move(input));
@@ -252,6 +255,7 @@ expected<void> PostgresStore::collect(Snapshot& snapshot, TimestampMs now,
     collect_flows(snapshot, retention_default_ms, writes);
     collect_waits(snapshot.waits, writes);
     collect_streams(snapshot.streams, writes);
+    collect_limits(snapshot.limits, writes);
     for (const auto& event : snapshot.events) {
         writes.events.insert(event);
     }
@@ -274,6 +278,12 @@ auto PostgresStore::proof_of(const Snapshot& snapshot) -> std::optional<Proof> {
             return "ff_flow WHERE flow_id = '\\x" + encode_hex(id.uuid.raw()) +
                    "' AND last_mutation_at = " +
                    std::to_string(cell.flow.current->last_mutation_at);
+        }
+    }
+    for (const auto& [id, budget] : snapshot.limits.budgets) {
+        if (budget.dirty && budget.current) {
+            return "ff_budget WHERE budget_id = '\\x" + encode_hex(id.uuid.raw()) +
+                   "' AND updated_at = " + std::to_string(budget.current->updated_at);
         }
     }
     for (const auto& [key, meta] : snapshot.streams.metas) {
@@ -322,6 +332,13 @@ expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
     writes.edges.queue(*db_, events);
     writes.groups.queue(*db_, events);
     writes.work.queue(*db_, events);
+    writes.budgets.queue(*db_, events);
+    writes.policies.queue(*db_, events);
+    writes.ledgers.queue(*db_, events);
+    writes.dedups.queue(*db_, events);
+    writes.admissions.queue(*db_, events);
+    writes.all_attachments.queue(*db_);
+    writes.attachments.queue(*db_, events);
     writes.erased_flows.queue(*db_, events);
     writes.all_edges.queue(*db_);
     writes.all_groups.queue(*db_);
@@ -522,6 +539,10 @@ expected<std::uint64_t> PostgresStore::sweep_grants(TimestampMs before, std::siz
 
 expected<std::uint64_t> PostgresStore::sweep_idempotency(TimestampMs now, std::size_t limit) {
     return sweep(sql::idempotency_sweep, now, static_cast<std::int64_t>(limit));
+}
+
+expected<std::uint64_t> PostgresStore::sweep_usage_dedup(TimestampMs now, std::size_t limit) {
+    return sweep(sql::dedup_sweep, now, static_cast<std::int64_t>(limit));
 }
 
 expected<std::uint64_t> PostgresStore::trim_events(TimestampMs before, std::size_t limit) {

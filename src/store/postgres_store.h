@@ -73,6 +73,11 @@ class PostgresStore final : public Store {
                                                       TimestampMs now) override;
     expected<std::vector<core::StreamKey>> scan_streams(TimestampMs now,
                                                         std::size_t limit) override;
+    expected<std::vector<core::LimitKey>> scan_due_limits(TimestampMs now,
+                                                          std::size_t limit) override;
+    expected<std::vector<core::LimitKey>> scan_waiting_limits(const core::LimitKey& after,
+                                                              std::size_t limit) override;
+    expected<std::uint64_t> sweep_usage_dedup(TimestampMs now, std::size_t limit) override;
     expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
     expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
     expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
@@ -171,6 +176,15 @@ class PostgresStore final : public Store {
                             core::Snapshot& snapshot);
     static void collect_streams(const core::StreamTable& streams, Writes& writes);
     void queue_trims(const core::StreamTable& streams);
+    // Limits (postgres_limits.cc).
+    void ask_limits(Questions& questions, const core::LimitReads& reads, core::Snapshot& snapshot);
+    void ask_policies(Questions& questions, const core::LimitReads& reads,
+                      core::Snapshot& snapshot);
+    void ask_attachments(Questions& questions, const core::LimitReads& reads,
+                         core::Snapshot& snapshot);
+    static void ask_places(Questions& questions, core::Snapshot& snapshot);
+    static void collect_limits(const core::LimitTable& limits, Writes& writes);
+    static void erase_attachments(Writes& writes, LimitTarget type, const std::string& id);
 
     std::unique_ptr<ReadConnection> take_reader();
     void give_reader(std::unique_ptr<ReadConnection> reader);

@@ -463,6 +463,103 @@ CREATE TABLE ff_stream_summary (
 @postgres ALTER TABLE ff_stream_summary SET (fillfactor = 50);
 )sql";
 
+// The place of another migration.
+constexpr std::string_view events = "";
+
+// Budgets and quotas. A budget is one row, so that a claim sees it with one look; starts and slots
+// are a row for each execution that has one.
+constexpr std::string_view limits = R"sql(
+ALTER TABLE ff_flow ADD COLUMN limited @int NOT NULL DEFAULT 0;
+
+CREATE TABLE ff_budget (
+    budget_id @bytes NOT NULL,
+    scope_type @text NOT NULL DEFAULT '',
+    scope_id @text NOT NULL DEFAULT '',
+    enforcement_mode @int NOT NULL DEFAULT 0,
+    on_hard_limit @int NOT NULL DEFAULT 0,
+    on_soft_limit @int NOT NULL DEFAULT 0,
+    reset_interval_ms @int NOT NULL DEFAULT 0,
+    next_reset_at @int,
+    last_reset_at @int,
+    reset_count @int NOT NULL DEFAULT 0,
+    breach_count @int NOT NULL DEFAULT 0,
+    soft_breach_count @int NOT NULL DEFAULT 0,
+    last_breach_at @int,
+    last_breach_dim @text,
+    created_at @int NOT NULL DEFAULT 0,
+    updated_at @int NOT NULL DEFAULT 0,
+    limits @text,
+    usage @text,
+    waiting @int NOT NULL DEFAULT 0,
+    wake_at @int,
+    cancel_dim @text,
+    cancel_from @bytes,
+    timer_at @int,
+    PRIMARY KEY (budget_id)) @keyed;
+CREATE INDEX ff_budget_by_timer ON ff_budget (timer_at, budget_id) WHERE timer_at IS NOT NULL;
+CREATE INDEX ff_budget_waiting ON ff_budget (budget_id) WHERE waiting = 1;
+
+CREATE TABLE ff_budget_ledger (
+    budget_id @bytes NOT NULL,
+    execution_id @bytes NOT NULL,
+    reset_epoch @int NOT NULL DEFAULT 0,
+    spent @text,
+    updated_at @int NOT NULL DEFAULT 0,
+    PRIMARY KEY (budget_id, execution_id)) @keyed;
+
+CREATE TABLE ff_usage_dedup (
+    budget_id @bytes NOT NULL,
+    dedup_key @text NOT NULL,
+    applied_at @int NOT NULL DEFAULT 0,
+    expires_at @int NOT NULL DEFAULT 0,
+    PRIMARY KEY (budget_id, dedup_key)) @keyed;
+CREATE INDEX ff_usage_dedup_by_expiry ON ff_usage_dedup (expires_at);
+
+CREATE TABLE ff_quota_policy (
+    quota_policy_id @bytes NOT NULL,
+    requests_per_window_seconds @int NOT NULL DEFAULT 0,
+    max_requests_per_window @int NOT NULL DEFAULT 0,
+    active_concurrency_cap @int NOT NULL DEFAULT 0,
+    jitter_ms @int NOT NULL DEFAULT 0,
+    window_ms @int NOT NULL DEFAULT 0,
+    created_at @int NOT NULL DEFAULT 0,
+    updated_at @int NOT NULL DEFAULT 0,
+    running @int NOT NULL DEFAULT 0,
+    in_window @int NOT NULL DEFAULT 0,
+    offered @int NOT NULL DEFAULT 0,
+    waiting @int NOT NULL DEFAULT 0,
+    wake_at @int,
+    unnamed @int NOT NULL DEFAULT 0,
+    deleted @int NOT NULL DEFAULT 0,
+    PRIMARY KEY (quota_policy_id)) @keyed;
+CREATE INDEX ff_quota_policy_by_timer ON ff_quota_policy (wake_at, quota_policy_id)
+    WHERE wake_at IS NOT NULL;
+CREATE INDEX ff_quota_policy_waiting ON ff_quota_policy (quota_policy_id) WHERE waiting = 1;
+
+CREATE TABLE ff_quota_admission (
+    execution_id @bytes NOT NULL,
+    quota_policy_id @bytes NOT NULL,
+    admitted_at @int,
+    slot_at @int,
+    PRIMARY KEY (execution_id, quota_policy_id)) @keyed;
+CREATE INDEX ff_quota_admission_by_time
+    ON ff_quota_admission (quota_policy_id, admitted_at, execution_id);
+
+CREATE TABLE ff_limit_attachment (
+    limit_kind @int NOT NULL,
+    limit_id @bytes NOT NULL,
+    target_type @int NOT NULL,
+    target_id @text NOT NULL,
+    by_place @int NOT NULL DEFAULT 0,
+    PRIMARY KEY (limit_kind, limit_id, target_type, target_id)) @keyed;
+CREATE INDEX ff_limit_attachment_by_target
+    ON ff_limit_attachment (target_type, target_id, limit_kind, limit_id);
+CREATE INDEX ff_limit_attachment_by_place
+    ON ff_limit_attachment (limit_kind, limit_id) WHERE by_place = 1;
+@postgres ALTER TABLE ff_budget SET (fillfactor = 50);
+@postgres ALTER TABLE ff_quota_policy SET (fillfactor = 50);
+)sql";
+
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> sqlite_tokens{{
     {"@nobytes", "x''"},
     {"@int", "INTEGER"},
@@ -489,7 +586,9 @@ const std::vector<Migration>& migrations() {
                                             {2, "many_processes", many_processes},
                                             {3, "flows", flows},
                                             {4, "suspension", suspension},
-                                            {5, "streams", streams}};
+                                            {5, "streams", streams},
+                                            {6, "events", events},
+                                            {7, "limits", limits}};
     return all;
 }
 

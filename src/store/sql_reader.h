@@ -70,6 +70,19 @@ class SqlReader final : public Reader {
     expected<std::vector<core::FrameRow>> frames(const core::StreamKey& key, const FrameId& from,
                                                  const FrameId& to, Order order,
                                                  std::size_t limit) override;
+    expected<std::optional<core::Budget>> budget(const BudgetId& id) override;
+    expected<std::vector<core::Budget>> budgets(const std::optional<BudgetId>& after,
+                                                std::size_t limit) override;
+    expected<std::vector<core::LedgerRow>> ledgers(const BudgetId& budget,
+                                                   const std::optional<ExecutionId>& after,
+                                                   std::size_t limit) override;
+    expected<std::optional<core::QuotaPolicy>> policy(const QuotaPolicyId& id) override;
+    expected<std::vector<core::QuotaPolicy>> policies(const std::optional<QuotaPolicyId>& after,
+                                                      std::size_t limit) override;
+    expected<std::vector<core::Admission>> slots(const QuotaPolicyId& policy,
+                                                 const std::optional<ExecutionId>& after,
+                                                 std::size_t limit) override;
+    expected<std::uint64_t> starts(const QuotaPolicyId& policy) override;
     expected<std::vector<core::HmacKey>> hmac_keys() override;
     expected<std::uint64_t> ready_before(std::span<const RouteId> routes, const core::ReadyKey& key,
                                          std::uint64_t limit) override;

@@ -403,6 +403,73 @@ expected<std::vector<core::FrameRow>> SqlReader<Statements>::frames(const core::
     return select_all<core::FrameRow>(s);
 }
 
+// ------------------------------------------------------------------------------------- limits
+
+template <class Statements>
+expected<std::optional<core::Budget>> SqlReader<Statements>::budget(const BudgetId& id) {
+    auto& s = statements_.get(sql::budget_by_id);
+    put_value(s, Kind::bytes, id);
+    return select_one<core::Budget>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::Budget>> SqlReader<Statements>::budgets(
+    const std::optional<BudgetId>& after, std::size_t limit) {
+    auto& s = statements_.get(sql::budgets_after);
+    s.bytes_copy(after ? after->uuid.raw() : "");
+    s.integer(static_cast<std::int64_t>(limit));
+    return select_all<core::Budget>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::LedgerRow>> SqlReader<Statements>::ledgers(
+    const BudgetId& budget, const std::optional<ExecutionId>& after, std::size_t limit) {
+    auto& s = statements_.get(sql::ledgers_after);
+    put_value(s, Kind::bytes, budget);
+    s.bytes_copy(after ? after->raw() : "");
+    s.integer(static_cast<std::int64_t>(limit));
+    return select_all<core::LedgerRow>(s);
+}
+
+template <class Statements>
+expected<std::optional<core::QuotaPolicy>> SqlReader<Statements>::policy(const QuotaPolicyId& id) {
+    auto& s = statements_.get(sql::policy_by_id);
+    put_value(s, Kind::bytes, id);
+    return select_one<core::QuotaPolicy>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::QuotaPolicy>> SqlReader<Statements>::policies(
+    const std::optional<QuotaPolicyId>& after, std::size_t limit) {
+    auto& s = statements_.get(sql::policies_after);
+    s.bytes_copy(after ? after->uuid.raw() : "");
+    s.integer(static_cast<std::int64_t>(limit));
+    return select_all<core::QuotaPolicy>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::Admission>> SqlReader<Statements>::slots(
+    const QuotaPolicyId& policy, const std::optional<ExecutionId>& after, std::size_t limit) {
+    auto& s = statements_.get(sql::slots_of_policy);
+    put_value(s, Kind::bytes, policy);
+    s.bytes_copy(after ? after->raw() : "");
+    s.integer(static_cast<std::int64_t>(limit));
+    return select_all<core::Admission>(s);
+}
+
+template <class Statements>
+expected<std::uint64_t> SqlReader<Statements>::starts(const QuotaPolicyId& policy) {
+    auto& s = statements_.get(sql::starts_of_policy);
+    put_value(s, Kind::bytes, policy);
+    std::uint64_t count = 0;
+    FF_TRY(const bool found, s.step());
+    if (found) {
+        count = static_cast<std::uint64_t>(s.integer());
+    }
+    s.reset();
+    return count;
+}
+
 // -------------------------------------------------------------------------- queues and events
 
 template <class Statements>

@@ -174,6 +174,67 @@ expected<std::vector<core::StreamKey>> streams_to_sweep(Statements& texts, Times
     return out;
 }
 
+// ------------------------------------------------------------------------------------- limits
+
+/// Of a budget only executions; of a policy anything.
+template <class Statements>
+expected<std::vector<std::string>> attached_ids(Statements& texts,
+                                                const core::LimitReads::Attached& ask) {
+    auto& s = texts.get(ask.limit.kind == core::LimitKind::budget ? sql::attached_executions
+                                                                  : sql::attached_targets);
+    put_value(s, Kind::integer, ask.limit.kind);
+    put_value(s, Kind::bytes, ask.limit.id);
+    s.text(ask.after ? std::string_view(*ask.after) : std::string_view());
+    s.integer(static_cast<std::int64_t>(ask.count));
+    std::vector<std::string> out;
+    for (;;) {
+        FF_TRY(const bool found, s.step());
+        if (!found) {
+            break;
+        }
+        FF_TRY_VOID(take_checked(s, "target_id", out.emplace_back()));
+    }
+    s.reset();
+    return out;
+}
+
+template <class Statements>
+expected<std::vector<core::LimitKey>> due_limits(Statements& texts, TimestampMs now,
+                                                 std::size_t limit) {
+    std::vector<core::LimitKey> out;
+    for (const auto kind : {core::LimitKind::budget, core::LimitKind::quota}) {
+        auto& s = texts.get(kind == core::LimitKind::budget ? sql::budgets_due : sql::policies_due);
+        s.integer(now);
+        s.integer(static_cast<std::int64_t>(limit));
+        FF_TRY(const auto ids, collect_ids<core::LimitId>(s, "id"));
+        for (const core::LimitId& id : ids) {
+            out.push_back({kind, id});
+        }
+    }
+    return out;
+}
+
+template <class Statements>
+expected<std::vector<core::LimitKey>> waiting_limits(Statements& texts,
+                                                     const core::LimitKey& after,
+                                                     std::size_t limit) {
+    std::vector<core::LimitKey> out;
+    for (const auto kind : {core::LimitKind::budget, core::LimitKind::quota}) {
+        if (kind < after.kind || out.size() >= limit) {
+            continue;
+        }
+        auto& s = texts.get(kind == core::LimitKind::budget ? sql::budgets_waiting
+                                                            : sql::policies_waiting);
+        s.bytes_copy(kind == after.kind ? after.id.uuid.raw() : "");
+        s.integer(static_cast<std::int64_t>(limit - out.size()));
+        FF_TRY(const auto ids, collect_ids<core::LimitId>(s, "id"));
+        for (const core::LimitId& id : ids) {
+            out.push_back({kind, id});
+        }
+    }
+    return out;
+}
+
 template <class Statements>
 expected<std::vector<FlowId>> flow_ids_after(Statements& texts, const std::optional<FlowId>& after,
                                              std::size_t limit) {

@@ -215,6 +215,7 @@ expected<void> SqliteStore::erase_flow(const FlowId& id) {
         put_value(s, Kind::bytes, id);
         FF_TRY_VOID(s.run());
     }
+    FF_TRY_VOID(erase_attachments(LimitTarget::flow, id.to_string()));
     core::Flow gone;
     gone.id = id;
     return hot_->flows.erase(gone);

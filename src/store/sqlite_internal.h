@@ -57,6 +57,12 @@ struct SqliteStore::Hot {
           frames(db),
           summaries(db),
           hmac_keys(db),
+          budgets(db),
+          ledgers(db),
+          dedups(db),
+          policies(db),
+          admissions(db),
+          attachments(db),
           events(db),
           log_events(db),
           begin(texts.get("BEGIN IMMEDIATE")),
@@ -93,6 +99,12 @@ struct SqliteStore::Hot {
     RowWriter<core::FrameRow> frames;
     RowWriter<core::SummaryRow> summaries;
     RowWriter<core::HmacKey> hmac_keys;
+    RowWriter<core::Budget> budgets;
+    RowWriter<core::LedgerRow> ledgers;
+    RowWriter<core::UsageDedup> dedups;
+    RowWriter<core::QuotaPolicy> policies;
+    RowWriter<core::Admission> admissions;
+    RowWriter<core::Attachment> attachments;
     RowWriter<core::ExecutionEvent> events;
     RowWriter<core::LogEvent> log_events;
     // Looked up once: the texts are long and these run for every command.

@@ -151,7 +151,8 @@ expected<void> SqliteStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     }
     FF_TRY_VOID(load_flows(set, snapshot));
     FF_TRY_VOID(load_waits(set.waits, snapshot.waits));
-    return load_streams(set.streams, snapshot);
+    FF_TRY_VOID(load_streams(set.streams, snapshot));
+    return set.limits.empty() ? expected<void>() : load_limits(set.limits, snapshot);
 }
 
 expected<void> SqliteStore::load(std::span<const Eid> eids, core::InputNeed input, bool attempt,
@@ -225,6 +226,15 @@ expected<std::uint64_t> SqliteStore::sweep_grants(TimestampMs before, std::size_
 expected<std::uint64_t> SqliteStore::sweep_idempotency(TimestampMs now, std::size_t limit) {
     FF_CHECK(in_transaction_, "no transaction is open");
     Statement& s = hot_->texts.get(sql::idempotency_sweep);
+    s.integer(now);
+    s.integer(static_cast<std::int64_t>(limit));
+    FF_TRY_VOID(s.run());
+    return static_cast<std::uint64_t>(db_->changes());
+}
+
+expected<std::uint64_t> SqliteStore::sweep_usage_dedup(TimestampMs now, std::size_t limit) {
+    FF_CHECK(in_transaction_, "no transaction is open");
+    Statement& s = hot_->texts.get(sql::dedup_sweep);
     s.integer(now);
     s.integer(static_cast<std::int64_t>(limit));
     FF_TRY_VOID(s.run());
@@ -342,6 +352,9 @@ expected<void> SqliteStore::erase_cell(ExecutionCell& cell) {
     if (gone.has_streams) {
         FF_TRY_VOID(erase_streams(gone.eid));
     }
+    if (gone.budgets || gone.quota) {
+        FF_TRY_VOID(erase_attachments(LimitTarget::execution, gone.id.to_string()));
+    }
     deleted_executions_ = true;
     return hot_->executions.erase(gone);
 }
@@ -420,6 +433,7 @@ expected<void> SqliteStore::write_all(Snapshot& snapshot, TimestampMs now,
     FF_TRY_VOID(write_flows(snapshot, retention_default_ms));
     FF_TRY_VOID(write_waits(snapshot.waits));
     FF_TRY_VOID(write_streams(snapshot.streams));
+    FF_TRY_VOID(write_limits(snapshot.limits));
     for (const auto& event : snapshot.events) {
         FF_TRY_VOID(hot_->events.insert(event));
     }

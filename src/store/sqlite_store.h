@@ -68,6 +68,11 @@ class SqliteStore final : public Store {
                                                       TimestampMs now) override;
     expected<std::vector<core::StreamKey>> scan_streams(TimestampMs now,
                                                         std::size_t limit) override;
+    expected<std::vector<core::LimitKey>> scan_due_limits(TimestampMs now,
+                                                          std::size_t limit) override;
+    expected<std::vector<core::LimitKey>> scan_waiting_limits(const core::LimitKey& after,
+                                                              std::size_t limit) override;
+    expected<std::uint64_t> sweep_usage_dedup(TimestampMs now, std::size_t limit) override;
     expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
     expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
     expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
@@ -119,6 +124,14 @@ class SqliteStore final : public Store {
     expected<void> load_streams(const core::StreamReads& reads, core::Snapshot& snapshot);
     expected<void> write_streams(const core::StreamTable& streams);
     expected<void> erase_streams(Eid eid);
+    // Limits (sqlite_limits.cc).
+    expected<void> load_limits(const core::LimitReads& reads, core::Snapshot& snapshot);
+    expected<void> load_policies(const core::LimitReads& reads, core::Snapshot& snapshot);
+    expected<void> load_attachments(const core::LimitReads& reads, core::Snapshot& snapshot);
+    expected<void> write_limits(const core::LimitTable& limits);
+    expected<void> erase_attachments(LimitTarget type, const std::string& id);
+    /// Attachments by place as committed: only this process changes them. Empty: to be read.
+    std::optional<std::vector<core::Attachment>> places_;
 
     expected<void> write_all(core::Snapshot& snapshot, TimestampMs now,
                              DurationMs retention_default_ms);

@@ -190,6 +190,26 @@ class Reader {
                                                          const FrameId& from, const FrameId& to,
                                                          Order order, std::size_t limit) = 0;
 
+    // ---- limits
+    virtual expected<std::optional<core::Budget>> budget(const BudgetId& id) = 0;
+    /// By id.
+    virtual expected<std::vector<core::Budget>> budgets(const std::optional<BudgetId>& after,
+                                                        std::size_t limit) = 0;
+    /// By execution.
+    virtual expected<std::vector<core::LedgerRow>> ledgers(const BudgetId& budget,
+                                                           const std::optional<ExecutionId>& after,
+                                                           std::size_t limit) = 0;
+    virtual expected<std::optional<core::QuotaPolicy>> policy(const QuotaPolicyId& id) = 0;
+    /// By id.
+    virtual expected<std::vector<core::QuotaPolicy>> policies(
+        const std::optional<QuotaPolicyId>& after, std::size_t limit) = 0;
+    /// Admissions with a slot, by execution.
+    virtual expected<std::vector<core::Admission>> slots(const QuotaPolicyId& policy,
+                                                         const std::optional<ExecutionId>& after,
+                                                         std::size_t limit) = 0;
+    /// How many admissions have a start, aged or not.
+    virtual expected<std::uint64_t> starts(const QuotaPolicyId& policy) = 0;
+
     /// How many ready executions of these routes stand before the key; counts to `limit`.
     virtual expected<std::uint64_t> ready_before(std::span<const RouteId> routes,
                                                  const core::ReadyKey& key,
@@ -278,9 +298,16 @@ class Store : public core::RowNumbers {
     /// Streams that a sweep must look at, earliest first.
     virtual expected<std::vector<core::StreamKey>> scan_streams(TimestampMs now,
                                                                 std::size_t limit) = 0;
+    /// Budgets and policies whose time has come, earliest first within each kind.
+    virtual expected<std::vector<core::LimitKey>> scan_due_limits(TimestampMs now,
+                                                                  std::size_t limit) = 0;
+    /// Those that somebody may wait for, by key.
+    virtual expected<std::vector<core::LimitKey>> scan_waiting_limits(const core::LimitKey& after,
+                                                                      std::size_t limit) = 0;
     // Upkeep: delete what is past its time; answer how many rows went.
     virtual expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) = 0;
     virtual expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) = 0;
+    virtual expected<std::uint64_t> sweep_usage_dedup(TimestampMs now, std::size_t limit) = 0;
     virtual expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) = 0;
 
     /// Writes every dirty row of the snapshot, appends its events and commits. Numbers the events.

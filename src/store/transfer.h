@@ -52,6 +52,8 @@ using RowBatch = std::variant<
     std::vector<core::FlowWork>, std::vector<core::Suspension>, std::vector<core::Waitpoint>,
     std::vector<core::Signal>, std::vector<core::Satisfier>, std::vector<core::StreamMeta>,
     std::vector<core::FrameRow>, std::vector<core::SummaryRow>, std::vector<core::HmacKey>,
+    std::vector<core::Budget>, std::vector<core::LedgerRow>, std::vector<core::UsageDedup>,
+    std::vector<core::QuotaPolicy>, std::vector<core::Admission>, std::vector<core::Attachment>,
     std::vector<core::IdempotencyEntry>, std::vector<core::WorkerRow>,
     std::vector<core::ExecutionEvent>, std::vector<core::LogEvent>>;
 inline constexpr std::size_t transfer_tables = std::variant_size_v<RowBatch>;

@@ -353,6 +353,12 @@ class Importer {
     std::string check(const core::StreamMeta& row) { return check_owner(row.key.eid); }
     std::string check(const core::FrameRow& row) { return check_owner(row.key.stream.eid); }
     std::string check(const core::SummaryRow& row) { return check_owner(row.key.eid); }
+    std::string check(const core::Budget&) { return ""; }
+    std::string check(const core::LedgerRow&) { return ""; }
+    std::string check(const core::UsageDedup&) { return ""; }
+    std::string check(const core::QuotaPolicy&) { return ""; }
+    std::string check(const core::Admission&) { return ""; }
+    std::string check(const core::Attachment&) { return ""; }
     std::string check(const core::ExecutionEvent& row) { return check_event(row.event_id); }
     std::string check(const core::LogEvent& row) { return check_event(row.event_id); }
     template <class Row>

@@ -53,6 +53,67 @@ std::optional<Tags> decode_tags(std::string_view text) {
     return out;
 }
 
+std::string encode_amounts(const Amounts& amounts) {
+    js::Object object;
+    object.reserve(amounts.size());
+    for (const auto& [name, amount] : amounts) {
+        object.emplace_back(name, amount);
+    }
+    return js::dump(js::Value(std::move(object)));
+}
+
+std::optional<Amounts> decode_amounts(std::string_view text) {
+    Amounts out;
+    if (text.empty()) {
+        return out;
+    }
+    const auto value = js::parse(text);
+    if (!value || value->if_object() == nullptr) {
+        return std::nullopt;
+    }
+    for (const auto& [name, item] : *value->if_object()) {
+        const auto amount = item.as_uint64();
+        if (!amount || *amount > amount_max) {
+            return std::nullopt;
+        }
+        out[name] = *amount;
+    }
+    return out;
+}
+
+std::string encode_limits(const BudgetLimits& limits) {
+    js::Object object;
+    object.reserve(limits.size());
+    for (const auto& [name, limit] : limits) {
+        object.emplace_back(name, js::Array{limit.hard, limit.soft});
+    }
+    return js::dump(js::Value(std::move(object)));
+}
+
+std::optional<BudgetLimits> decode_limits(std::string_view text) {
+    BudgetLimits out;
+    if (text.empty()) {
+        return out;
+    }
+    const auto value = js::parse(text);
+    if (!value || value->if_object() == nullptr) {
+        return std::nullopt;
+    }
+    for (const auto& [name, item] : *value->if_object()) {
+        const js::Array* pair = item.if_array();
+        if (pair == nullptr || pair->size() != 2) {
+            return std::nullopt;
+        }
+        const auto hard = (*pair)[0].as_uint64();
+        const auto soft = (*pair)[1].as_uint64();
+        if (!hard || !soft || *hard > amount_max || *soft > amount_max) {
+            return std::nullopt;
+        }
+        out[name] = {*hard, *soft};
+    }
+    return out;
+}
+
 namespace {
 
 template <class T>

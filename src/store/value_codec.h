@@ -16,11 +16,17 @@
 
 namespace ff::store {
 
-/// Text forms of the two container types that are columns; nothing when a text is not one.
+/// Text forms of the container types that are columns; nothing when a text is not one.
 std::string encode_words(const std::vector<std::string>& words);
 std::optional<std::vector<std::string>> decode_words(std::string_view text);
 std::string encode_tags(const Tags& tags);
 std::optional<Tags> decode_tags(std::string_view text);
+
+std::string encode_amounts(const Amounts& amounts);
+std::optional<Amounts> decode_amounts(std::string_view text);
+/// `{"tokens":[100,80]}`: hard, then soft.
+std::string encode_limits(const BudgetLimits& limits);
+std::optional<BudgetLimits> decode_limits(std::string_view text);
 
 /// A route's required tokens from its joined text.
 void split_capabilities(core::Route& route);
@@ -57,6 +63,18 @@ void put_value(Sink& sink, Kind kind, const T& value) {
             sink.null();
         } else {
             sink.text_copy(encode_tags(value));
+        }
+    } else if constexpr (std::is_same_v<T, Amounts>) {
+        if (value.empty()) {
+            sink.null();
+        } else {
+            sink.text_copy(encode_amounts(value));
+        }
+    } else if constexpr (std::is_same_v<T, BudgetLimits>) {
+        if (value.empty()) {
+            sink.null();
+        } else {
+            sink.text_copy(encode_limits(value));
         }
     } else if constexpr (std::is_same_v<T, core::ExecutionExtra>) {
         if (value == core::ExecutionExtra{}) {
@@ -127,6 +145,10 @@ void take_value(Source& source, const char* name, T& value) {
         }
     } else if constexpr (std::is_same_v<T, Tags>) {
         take_decoded(source, name, decode_tags, value);
+    } else if constexpr (std::is_same_v<T, Amounts>) {
+        take_decoded(source, name, decode_amounts, value);
+    } else if constexpr (std::is_same_v<T, BudgetLimits>) {
+        take_decoded(source, name, decode_limits, value);
     } else if constexpr (std::is_same_v<T, core::ExecutionExtra>) {
         if (source.is_null()) {
             source.skip();

@@ -272,7 +272,35 @@ class RequestIn {
 
     void frames(std::string_view name, std::vector<Frame>& frames);
 
+    // --------------------------------------------------------------------------------- of limits
+
+    void budget_id(BudgetId& id) { named_id("budget_id", id); }
+    void quota_id(QuotaPolicyId& id) { named_id("quota_policy_id", id); }
+    /// An id that a text in the body is; another text is told like one in the path.
+    template <class Tag>
+    void required_id(std::string_view name, UuidId<Tag>& id) {
+        const json* member = wanted(name);
+        if (member == nullptr) {
+            return;
+        }
+        Fault fault = read(*member, id);
+        if (!fault.empty() && member->if_string() != nullptr) {
+            keep_id(name, fault.substr(2));
+        } else {
+            keep(name, std::move(fault));
+        }
+    }
+    /// One that older clients must send; nobody looks at it.
+    void ignored(std::string_view /*name*/) {}
+    void given_limits(std::optional<QuotaLimits>& limits);
+
   private:
+    template <class Id>
+    void named_id(std::string_view name, Id& id) {
+        if (const Fault fault = parse_text(routed_.parameter("id"), id); !fault.empty()) {
+            keep_id(name, fault.substr(2));
+        }
+    }
     [[nodiscard]] const json* member_of(std::string_view name) const;
     const json* wanted(std::string_view name);
     void keep(std::string_view name, Fault fault);

@@ -185,6 +185,15 @@ class RequestOut {
 
     void frames(std::string_view name, std::vector<Frame>& frames);
 
+    void budget_id(const BudgetId& id) { fill("id", id.to_string()); }
+    void quota_id(const QuotaPolicyId& id) { fill("id", id.to_string()); }
+    template <class Tag>
+    void required_id(std::string_view name, const UuidId<Tag>& id) {
+        body_.field(name, id);
+    }
+    void ignored(std::string_view /*name*/) {}
+    void given_limits(const std::optional<QuotaLimits>& limits);
+
   private:
     static std::string_view backend_word(BackendTag backend) {
         switch (backend) {

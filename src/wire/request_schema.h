@@ -170,6 +170,15 @@ class RequestSchema {
 
     void frames(std::string_view name, const std::vector<Frame>& frames);
 
+    void budget_id(const BudgetId& id) { path_id("id", id); }
+    void quota_id(const QuotaPolicyId& id) { path_id("id", id); }
+    template <class Tag>
+    void required_id(std::string_view name, const UuidId<Tag>& id) {
+        member(name, schema_of(id), true);
+    }
+    void ignored(std::string_view name) { member(name, schema_of(std::int64_t{}), false); }
+    void given_limits(const std::optional<QuotaLimits>& limits);
+
     // What single values look like.
     static json text(std::string_view description);
     static json integer(std::int64_t low, std::int64_t high);
@@ -202,6 +211,11 @@ class RequestSchema {
     template <WordEnum E>
     static json schema_of(E) {
         return words(enum_text(E{}));
+    }
+    static json schema_of(const BudgetLimit&);
+    template <class T>
+    static json schema_of(const std::map<std::string, T>&) {
+        return json{{"type", "object"}, {"additionalProperties", schema_of(T{})}};
     }
     template <class T>
     static json schema_of(const std::vector<T>&) {

@@ -12,6 +12,7 @@
 
 #include "wire/binding.h"
 #include "wire/flow_requests.h"
+#include "wire/limit_requests.h"
 #include "wire/stream_requests.h"
 #include "wire/suspension_requests.h"
 

@@ -41,6 +41,8 @@ void write(std::string& out, const GroupPolicy& policy);
 /// In the form of spec 04 section 5.1.
 void write(std::string& out, const ResumeCondition& condition);
 void write(std::string& out, const ResumePolicy& policy);
+/// `{"hard":100,"soft":80}`.
+void write(std::string& out, const BudgetLimit& limit);
 /// `{"base64":"…"}`.
 void write_bytes(std::string& out, std::string_view bytes);
 
@@ -109,6 +111,7 @@ Fault read(const json& value, Tags& out);
 Fault read(const json& value, GroupPolicy& out);
 Fault read(const json& value, ResumeCondition& out);
 Fault read(const json& value, ResumePolicy& out);
+Fault read(const json& value, BudgetLimit& out);
 Fault read_bytes(const json& value, std::string& out);
 Fault read_signed(const json& value, std::int64_t low, std::int64_t high, std::int64_t& out);
 Fault read_unsigned(const json& value, std::uint64_t high, std::uint64_t& out);

@@ -251,6 +251,24 @@ expected<void> HeldTask::progress(Progress op) {
     return {};
 }
 
+// -------------------------------------------------------------------------------------- limits
+
+expected<UsageResult> HeldTask::report_usage(ReportUsage op) {
+    FF_TRY_VOID(check_unfinished());
+    op.lease = handle_;
+    const BudgetId budget = op.budget_id;
+    FF_TRY(UsageResult result, setup_->engine->run(std::move(op)));
+    if (result.outcome != UsageOutcome::hard_breach ||
+        result.on_hard_limit != OnHardLimit::fail) {
+        return result;
+    }
+    const std::string reason = "budget " + budget.to_string() + ": " + result.dimension + " " +
+                               std::to_string(result.current_usage) + "/" +
+                               std::to_string(result.limit);
+    FF_TRY_VOID(fail(reason, "budget_exceeded"));
+    return ff::fail(ErrorCode::budget_exceeded, reason);
+}
+
 // ---------------------------------------------------------------------------------------- flow
 
 expected<Inputs> HeldTask::inputs() const {

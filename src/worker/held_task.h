@@ -60,6 +60,11 @@ class HeldTask {
     expected<void> renew_now();
     expected<void> progress(Progress op);
 
+    // ------------------------------------------------------------------------------- limits
+
+    /// Fails the task when the budget is broken and says so.
+    expected<UsageResult> report_usage(ReportUsage op);
+
     // -------------------------------------------------------------------------------- flow
 
     expected<Inputs> inputs() const;

@@ -72,6 +72,17 @@ expected<void> Task::try_progress(std::int32_t percent, const std::string& messa
 
 TimestampMs Task::store_now() const { return held_.store_now(); }
 
+// -------------------------------------------------------------------------------------- limits
+
+expected<UsageResult> Task::try_report_usage(const BudgetId& budget, Amounts amounts,
+                                             std::string dedup_key) {
+    ReportUsage op;
+    op.budget_id = budget;
+    op.dimensions = std::move(amounts);
+    op.dedup_key = std::move(dedup_key);
+    return held_.report_usage(std::move(op));
+}
+
 // ---------------------------------------------------------------------------------------- flow
 
 expected<Inputs> Task::try_inputs() const { return held_.inputs(); }

@@ -40,7 +40,9 @@ TEST_P(ReportConformance, EveryScannerIsListedOnceWithItsPeriod) {
                                     "flow_projector",         "grant_sweep",
                                     "idempotency_sweep",      "index_reconciler",
                                     "lease_expiry",           "retention_trimmer",
-                                    "stream_trimmer",         "unblock",
+                                    "budget_reconciler",      "budget_reset",
+                                    "quota_reconciler",       "stream_trimmer",
+                                    "unblock",
                                     "worker_ttl_sweep"};
     EXPECT_EQ(names, all);
     EXPECT_EQ(scanner("grant_sweep").period_ms, 700);

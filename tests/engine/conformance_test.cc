@@ -285,7 +285,8 @@ TEST_P(EngineConformance, APeriodicPassFindsNothingInAHealthyStore) {
     for (const char* name :
          {"lease_expiry", "delayed_promoter", "attempt_timeout", "execution_deadline",
           "retention_trimmer", "index_reconciler", "worker_ttl_sweep", "grant_sweep",
-          "idempotency_sweep", "event_trimmer", "stream_trimmer"}) {
+          "idempotency_sweep", "event_trimmer", "stream_trimmer", "budget_reconciler",
+          "quota_reconciler"}) {
         const ScannerResult result = ok(RunScanner{name});
         EXPECT_EQ(result.processed, 0U) << name;
         EXPECT_EQ(result.errors, 0U) << name;

@@ -156,6 +156,17 @@ class FaultStore final : public store::Store {
                                                      std::size_t limit) override {
         return inner_->scan_staged(before, limit);
     }
+    expected<std::vector<core::LimitKey>> scan_due_limits(TimestampMs now,
+                                                          std::size_t limit) override {
+        return inner_->scan_due_limits(now, limit);
+    }
+    expected<std::vector<core::LimitKey>> scan_waiting_limits(const core::LimitKey& after,
+                                                              std::size_t limit) override {
+        return inner_->scan_waiting_limits(after, limit);
+    }
+    expected<std::uint64_t> sweep_usage_dedup(TimestampMs now, std::size_t limit) override {
+        return inner_->sweep_usage_dedup(now, limit);
+    }
     expected<std::vector<core::StreamKey>> scan_streams(TimestampMs now,
                                                         std::size_t limit) override {
         return inner_->scan_streams(now, limit);

@@ -76,6 +76,14 @@ class QueueStore final : public store::Store {
     expected<std::vector<core::EdgeKey>> scan_staged(TimestampMs, std::size_t) override {
         return none();
     }
+    expected<std::vector<core::LimitKey>> scan_due_limits(TimestampMs, std::size_t) override {
+        return none();
+    }
+    expected<std::vector<core::LimitKey>> scan_waiting_limits(const core::LimitKey&,
+                                                              std::size_t) override {
+        return none();
+    }
+    expected<std::uint64_t> sweep_usage_dedup(TimestampMs, std::size_t) override { return none(); }
     expected<std::vector<core::StreamKey>> scan_streams(TimestampMs, std::size_t) override {
         return none();
     }

@@ -279,6 +279,11 @@ Execution full_execution(Eid eid, RouteId route) {
     e.last_hmac_validation_failed_at = t0 + 33;
     e.has_waits = true;
     e.has_streams = true;
+    e.budgets = "a,b";
+    e.quota = QuotaPolicyId{Uuid{{5}}};
+    e.blocked_until = t0 + 77;
+    e.has_admissions = true;
+    e.holds_slots = true;
     e.has_tags = true;
     e.has_policy = true;
     e.has_idempotency_key = true;
@@ -631,6 +636,21 @@ void Transaction::apply(core::Changes changes) {
     }
     for (const auto& row : changes.put_satisfiers) {
         set.waits.satisfiers.push_back(row.key);
+    }
+    for (const auto& row : changes.put_budgets) {
+        set.limits.budgets.push_back(row.id);
+    }
+    for (const auto& row : changes.put_ledgers) {
+        set.limits.ledgers.push_back(row.key);
+    }
+    for (const auto& row : changes.put_dedups) {
+        set.limits.dedups.push_back(row.key);
+    }
+    for (const auto& row : changes.put_policies) {
+        set.limits.policies.push_back(row.id);
+    }
+    for (const auto& row : changes.put_admissions) {
+        set.limits.admissions.push_back(row.key);
     }
     for (const auto& row : changes.put_streams) {
         set.streams.metas.push_back(row.key);

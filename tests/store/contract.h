@@ -241,6 +241,24 @@ inline void add(core::Changes& to, core::SummaryRow row) {
     to.put_summaries.push_back(std::move(row));
 }
 inline void add(core::Changes& to, core::FrameTrim trim) { to.trim_frames.push_back(trim); }
+
+// Limits, with every column filled.
+core::Budget full_budget(std::uint8_t n);
+core::LedgerRow full_ledger(std::uint8_t budget, std::uint8_t execution);
+core::QuotaPolicy full_policy(std::uint8_t n);
+
+inline void add(core::Changes& to, core::Budget row) { to.put_budgets.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::LedgerRow row) {
+    to.put_ledgers.push_back(std::move(row));
+}
+inline void add(core::Changes& to, core::UsageDedup row) {
+    to.put_dedups.push_back(std::move(row));
+}
+inline void add(core::Changes& to, core::QuotaPolicy row) { to.put_policies.push_back(row); }
+inline void add(core::Changes& to, core::Admission row) { to.put_admissions.push_back(row); }
+inline void add(core::Changes& to, core::Attachment row) {
+    to.put_attachments.push_back(std::move(row));
+}
 inline void add(core::Changes& to, core::HmacKey row) {
     to.put_hmac_keys.push_back(std::move(row));
 }

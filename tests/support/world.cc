@@ -188,10 +188,31 @@ void World::load(const core::ReadSet::ExecutionNeed& need, core::Snapshot& view)
     }
 }
 
+void World::load_limits(const core::LimitReads& wanted, core::Snapshot& view) {
+    if (wanted.places) {
+        view.limits.load_places({});
+    }
+    for (const auto& target : wanted.targets) {
+        view.limits.load_target(target, {});
+    }
+    for (const auto& ids : {wanted.budgets, wanted.budgets_looked}) {
+        for (const BudgetId& id : ids) {
+            view.limits.load_budget(id, std::nullopt);
+        }
+    }
+    for (const QuotaPolicyId& id : wanted.policies) {
+        view.limits.load_policy(id, std::nullopt);
+    }
+    for (const auto& key : wanted.admissions) {
+        view.limits.load_admission(key, std::nullopt);
+    }
+}
+
 void World::load(const core::ReadSet& set, core::Snapshot& view) const {
     for (const auto& need : set.executions) {
         load(need, view);
     }
+    load_limits(set.limits, view);
     for (const auto& name : set.lanes) {
         view.load_lane(name, copy_of(records.lanes, name));
     }

@@ -145,6 +145,8 @@ class World {
     /// Keeps changes, and what follows from them for flows.
     void apply(core::Snapshot& view, core::Changes changes);
     void follow_up(core::Snapshot& view);
+    /// A world has no limits.
+    static void load_limits(const core::LimitReads& wanted, core::Snapshot& view);
     void load_flows(const core::ReadSet& set, core::Snapshot& view) const;
     void keep_flows(core::Snapshot& view);
     void check_flow(const FlowId& id);

@@ -1,0 +1,273 @@
+// Budgets and quotas of a PostgreSQL store. Their rows are locked behind executions and flows, in
+// the order of ids, budgets before policies. Claims only look at budgets: they share the lock, so
+// that they wait for reports and resets but not for each other.
+#include <functional>
+
+#include "store/postgres_internal.h"
+#include "store/sql_scans.h"
+
+namespace ff::store {
+
+using core::LimitTable;
+
+namespace {
+
+const std::string lock_budgets =
+    sql::select_where<core::Budget>("budget_id = ANY($1) ORDER BY budget_id FOR UPDATE");
+const std::string look_at_budgets =
+    sql::select_where<core::Budget>("budget_id = ANY($1) ORDER BY budget_id FOR SHARE");
+const std::string ledgers_by_key =
+    "SELECT " + column_list<core::LedgerRow>("t.") +
+    " FROM unnest($1, $2) AS u(budget_id, execution_id) JOIN ff_budget_ledger t"
+    " ON t.budget_id = u.budget_id AND t.execution_id = u.execution_id";
+const std::string dedups_by_key = "SELECT " + column_list<core::UsageDedup>("t.") +
+                                  " FROM unnest($1, $2) AS u(budget_id, dedup_key)"
+                                  " JOIN ff_usage_dedup t ON t.budget_id = u.budget_id"
+                                  " AND t.dedup_key = u.dedup_key";
+const std::string lock_policies = sql::select_where<core::QuotaPolicy>(
+    "quota_policy_id = ANY($1) ORDER BY quota_policy_id FOR UPDATE");
+// Behind the lock: the window of a policy follows from its row.
+const std::string aged_of_policies =
+    "SELECT " + column_list<core::Admission>("a.") +
+    " FROM unnest($1) AS u(id) JOIN ff_quota_policy p ON p.quota_policy_id = u.id"
+    " CROSS JOIN LATERAL (SELECT * FROM ff_quota_admission t WHERE t.quota_policy_id = u.id"
+    " AND t.admitted_at <= $2 - p.window_ms ORDER BY t.admitted_at, t.execution_id LIMIT $3) a";
+const std::string oldest_of_policies =
+    "SELECT p.quota_policy_id, (SELECT MIN(t.admitted_at) FROM ff_quota_admission t"
+    " WHERE t.quota_policy_id = p.quota_policy_id AND t.admitted_at > $2 - p.window_ms)"
+    " FROM unnest($1) AS u(id) JOIN ff_quota_policy p ON p.quota_policy_id = u.id";
+const std::string admissions_by_key =
+    "SELECT " + column_list<core::Admission>("t.") +
+    " FROM unnest($1, $2) AS u(execution_id, quota_policy_id) JOIN ff_quota_admission t"
+    " ON t.execution_id = u.execution_id AND t.quota_policy_id = u.quota_policy_id";
+const std::string admissions_of_executions =
+    sql::select_where<core::Admission>("execution_id = ANY($1)");
+const std::string attachments_of_targets =
+    "SELECT " + column_list<core::Attachment>("t.") +
+    " FROM unnest($1, $2) AS u(target_type, target_id) JOIN ff_limit_attachment t"
+    " ON t.target_type = u.target_type AND t.target_id = u.target_id";
+
+}  // namespace
+
+void PostgresStore::ask_places(Questions& questions, core::Snapshot& snapshot) {
+    if (snapshot.limits.knows_places()) {
+        return;
+    }
+    questions.ask(sql::attachments_by_place, {}, [&snapshot](PgRows& rows) -> expected<void> {
+        std::vector<core::Attachment> found;
+        while (rows.next()) {
+            FF_TRY(auto row, take<core::Attachment>(rows));
+            found.push_back(std::move(row));
+        }
+        snapshot.limits.load_places(std::move(found));
+        return {};
+    });
+}
+
+void PostgresStore::ask_limits(Questions& questions, const core::LimitReads& reads,
+                               core::Snapshot& snapshot) {
+    if (reads.empty()) {
+        return;
+    }
+    LimitTable& limits = snapshot.limits;
+    const auto ask_budgets = [&](const std::string& text, const std::vector<BudgetId>& ids) {
+        questions.ask_rows<core::Budget>(
+            text, not_known(ids, [&](const BudgetId& id) { return limits.knows_budget(id); }),
+            [](const core::Budget& row) { return row.id; },
+            [&limits](const BudgetId& id, std::optional<core::Budget> row) {
+                limits.load_budget(id, std::move(row));
+            },
+            std::identity());
+    };
+    ask_budgets(lock_budgets, reads.budgets);
+    ask_budgets(look_at_budgets, reads.budgets_looked);
+    questions.ask_rows<core::LedgerRow>(
+        ledgers_by_key,
+        not_known(reads.ledgers, [&](const auto& key) { return limits.knows_ledger(key); }),
+        [](const core::LedgerRow& row) { return row.key; },
+        [&limits](const core::LedgerKey& key, std::optional<core::LedgerRow> row) {
+            limits.load_ledger(key, std::move(row));
+        },
+        &core::LedgerKey::budget, &core::LedgerKey::execution);
+    questions.ask_rows<core::UsageDedup>(
+        dedups_by_key,
+        not_known(reads.dedups, [&](const auto& key) { return limits.knows_dedup(key); }),
+        [](const core::UsageDedup& row) { return row.key; },
+        [&limits](const core::DedupKey& key, std::optional<core::UsageDedup> row) {
+            limits.load_dedup(key, std::move(row));
+        },
+        &core::DedupKey::budget, &core::DedupKey::key);
+    ask_policies(questions, reads, snapshot);
+    ask_attachments(questions, reads, snapshot);
+}
+
+void PostgresStore::ask_policies(Questions& questions, const core::LimitReads& reads,
+                                 core::Snapshot& snapshot) {
+    LimitTable& limits = snapshot.limits;
+    const auto policies =
+        not_known(reads.policies, [&](const auto& id) { return limits.knows_policy(id); });
+    questions.ask_rows<core::QuotaPolicy>(
+        lock_policies, policies, [](const core::QuotaPolicy& row) { return row.id; },
+        [&limits](const QuotaPolicyId& id, std::optional<core::QuotaPolicy> row) {
+            limits.load_policy(id, std::move(row));
+        },
+        std::identity());
+    if (!policies.empty()) {
+        using Aged = std::map<QuotaPolicyId, std::vector<core::Admission>>;
+        auto aged = std::make_shared<Aged>();
+        PgParams params = arrays_of(policies, std::identity());
+        params.integer(limits.now);
+        params.integer(static_cast<std::int64_t>(core::aged_page));
+        questions.ask(aged_of_policies, std::move(params), [aged](PgRows& rows) -> expected<void> {
+            while (rows.next()) {
+                FF_TRY(auto row, take<core::Admission>(rows));
+                (*aged)[row.key.policy].push_back(row);
+            }
+            return {};
+        });
+        PgParams oldest = arrays_of(policies, std::identity());
+        oldest.integer(limits.now);
+        questions.ask(oldest_of_policies, std::move(oldest),
+                      [aged, &limits](PgRows& rows) -> expected<void> {
+                          while (rows.next()) {
+                              QuotaPolicyId id;
+                              std::optional<TimestampMs> at;
+                              take_value(rows, "quota_policy_id", id);
+                              take_value(rows, "admitted_at", at);
+                              FF_TRY_VOID(rows.check());
+                              limits.load_window(id, std::move((*aged)[id]), at);
+                          }
+                          return {};
+                      });
+    }
+    questions.ask_rows<core::Admission>(
+        admissions_by_key,
+        not_known(reads.admissions, [&](const auto& key) { return limits.knows_admission(key); }),
+        [](const core::Admission& row) { return row.key; },
+        [&limits](const core::AdmissionKey& key, std::optional<core::Admission> row) {
+            limits.load_admission(key, std::move(row));
+        },
+        &core::AdmissionKey::execution, &core::AdmissionKey::policy);
+    auto executions = not_known(reads.admissions_of, [&](const ExecutionId& id) {
+        return limits.knows_admissions_of(id);
+    });
+    if (!executions.empty()) {
+        PgParams params = arrays_of(executions, std::identity());
+        questions.ask(admissions_of_executions, std::move(params),
+                      [executions = std::move(executions), &limits](PgRows& rows)
+                          -> expected<void> {
+                          std::map<ExecutionId, std::vector<core::Admission>> found;
+                          while (rows.next()) {
+                              FF_TRY(auto row, take<core::Admission>(rows));
+                              found[row.key.execution].push_back(row);
+                          }
+                          for (const ExecutionId& id : executions) {
+                              limits.load_admissions_of(id, std::move(found[id]));
+                          }
+                          return {};
+                      });
+    }
+}
+
+void PostgresStore::ask_attachments(Questions& questions, const core::LimitReads& reads,
+                                    core::Snapshot& snapshot) {
+    LimitTable& limits = snapshot.limits;
+    auto targets =
+        not_known(reads.targets, [&](const auto& key) { return limits.knows_target(key); });
+    if (!targets.empty()) {
+        PgParams params = arrays_of(targets, &core::TargetKey::type, &core::TargetKey::id);
+        questions.ask(attachments_of_targets, std::move(params),
+                      [targets = std::move(targets), &limits](PgRows& rows) -> expected<void> {
+                          std::map<core::TargetKey, std::vector<core::Attachment>> found;
+                          while (rows.next()) {
+                              FF_TRY(auto row, take<core::Attachment>(rows));
+                              found[row.key.target].push_back(row);
+                          }
+                          for (const core::TargetKey& key : targets) {
+                              limits.load_target(key, std::move(found[key]));
+                          }
+                          return {};
+                      });
+    }
+    for (const core::LimitReads::Attached& ask : reads.attached) {
+        if (limits.knows_attached(ask)) {
+            continue;
+        }
+        PgParams params;
+        params.integer(static_cast<std::int64_t>(ask.limit.kind));
+        params.bytes(ask.limit.id.uuid.raw());
+        params.text(ask.after.value_or(""));
+        params.integer(static_cast<std::int64_t>(ask.count));
+        questions.ask(ask.limit.kind == core::LimitKind::budget ? sql::attached_executions
+                                                                : sql::attached_targets,
+                      std::move(params), [ask, &limits](PgRows& rows) -> expected<void> {
+                          std::vector<std::string> ids;
+                          while (rows.next()) {
+                              take_value(rows, "target_id", ids.emplace_back());
+                              FF_TRY_VOID(rows.check());
+                          }
+                          limits.load_attached(ask, std::move(ids));
+                          return {};
+                      });
+    }
+    if (reads.places) {
+        ask_places(questions, snapshot);
+    }
+}
+
+expected<std::vector<core::LimitKey>> PostgresStore::scan_due_limits(TimestampMs now,
+                                                                     std::size_t limit) {
+    begun_ = true;
+    return due_limits(*texts_, now, limit);
+}
+
+expected<std::vector<core::LimitKey>> PostgresStore::scan_waiting_limits(
+    const core::LimitKey& after, std::size_t limit) {
+    begun_ = true;
+    return waiting_limits(*texts_, after, limit);
+}
+
+void PostgresStore::collect_limits(const LimitTable& limits, Writes& writes) {
+    const auto collect = [](auto& rows, const auto& tracked) {
+        for (const auto& [key, row] : tracked) {
+            if (row.dirty && row.current && row.stored) {
+                rows.change(row.stored, *row.current);
+            } else if (row.dirty && row.current) {
+                rows.put(*row.current);
+            } else if (row.dirty && row.stored) {
+                rows.erase(*row.stored);
+            }
+        }
+    };
+    collect(writes.ledgers, limits.ledgers);
+    collect(writes.dedups, limits.dedups);
+    collect(writes.admissions, limits.admissions);
+    // What is not there yet cannot be locked: who comes second must run again.
+    const auto collect_new = [](auto& rows, const auto& tracked) {
+        for (const auto& [key, row] : tracked) {
+            if (row.dirty && row.current) {
+                rows.change(row.stored, *row.current);
+            } else if (row.dirty && row.stored) {
+                rows.erase(*row.stored);
+            }
+        }
+    };
+    collect_new(writes.budgets, limits.budgets);
+    collect_new(writes.policies, limits.policies);
+    for (const auto& [key, row] : limits.attachments) {
+        if (row.dirty && row.current) {
+            writes.attachments.put(*row.current);
+        } else if (row.dirty) {
+            writes.attachments.erase({key, false});
+        }
+    }
+}
+
+void PostgresStore::erase_attachments(Writes& writes, LimitTarget type, const std::string& id) {
+    writes.all_attachments.erase([&](auto& to) {
+        to[0].integer(static_cast<std::int64_t>(type));
+        to[1].text(id);
+    });
+}
+
+}  // namespace ff::store

@@ -118,6 +118,9 @@ void LimitTable::load_policy(const QuotaPolicyId& id, std::optional<QuotaPolicy>
 
 void LimitTable::load_window(const QuotaPolicyId& id, std::vector<Admission> aged,
                              std::optional<TimestampMs> oldest) {
+    if (aged.size() >= aged_page) {
+        oldest = aged.back().admitted_at;  // there may be more: whoever is refused asks again soon
+    }
     if (!windows_.try_emplace(id, QuotaWindow{oldest}).second) {
         return;  // the batch's own view is newer
     }

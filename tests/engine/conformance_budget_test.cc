@@ -107,6 +107,9 @@ TEST_P(BudgetConformance, AKeyCountsOnceForADayAndARefusalDoesNotTakeIt) {
 
 TEST_P(BudgetConformance, AnExpiredKeyIsUsedAgainAndPurged) {
     FF_NEEDS_CLOCK();
+    EngineOptions options;
+    options.scanner_periods_ms["budget_reconciler"] = 0;  // only when asked for
+    open_with(options);
     ok(budget({}));
     report({{"x", 1}}, "k");
     after(usage_dedup_ms);
@@ -447,7 +450,7 @@ TEST_P(BudgetConformance, AHardBreachOfAFlowsBudgetCancelsTheFlow) {
     EXPECT_EQ(report({{"x", 11}}).outcome, UsageOutcome::hard_breach);
     settle();
     EXPECT_EQ(public_of(member), PublicState::cancelled);
-    EXPECT_EQ(ok(DescribeFlow{*flow.flow_id})->state, FlowState::cancelled);
+    EXPECT_EQ(ok(DescribeFlow{*flow.flow_id})->public_flow_state, FlowState::cancelled);
 }
 
 TEST_P(BudgetConformance, EveryWayToClaimAsks) {

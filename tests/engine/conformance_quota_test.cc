@@ -107,7 +107,8 @@ TEST_P(QuotaConformance, NoMoreRunThanTheCap) {
     EXPECT_EQ(public_of(ids[2]), PublicState::rate_limited);
     EXPECT_NE(why(ids[2]).find("concurrency cap 2"), std::string::npos);
     EXPECT_EQ(quota_state().running, 2U);
-    EXPECT_EQ(create(), claim().execution_id()) << "who has no quota is not in its way";
+    const ExecutionId free = create();
+    EXPECT_EQ(claim().execution_id(), free) << "who has no quota is not in its way";
     ok(Complete{running[0].handle, "", {}});
     settle();
     EXPECT_EQ(eligibility(ids[2]), "eligible_now");

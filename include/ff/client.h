@@ -306,6 +306,32 @@ class Client {
     }
     expected<std::vector<SuspensionInfo>> try_suspensions(const ExecutionId& id);
 
+    // ------------------------------------------------------------------------------ limits
+
+    /// One that is there stays as it is.
+    CreateBudgetResult create_budget(const CreateBudget& op) {
+        return value_or_throw(try_create_budget(op));
+    }
+    expected<CreateBudgetResult> try_create_budget(const CreateBudget& op);
+    BudgetStatus budget(const BudgetId& id) { return value_or_throw(try_budget(id)); }
+    expected<BudgetStatus> try_budget(const BudgetId& id);
+    /// Counts what was consumed; a breach is an answer, not an error. Without a key it is not
+    /// repeated when the connection fails.
+    UsageResult report_usage(const BudgetId& id, const Amounts& amounts,
+                             const std::string& dedup_key = {}) {
+        return value_or_throw(try_report_usage(id, amounts, dedup_key));
+    }
+    expected<UsageResult> try_report_usage(const BudgetId& id, const Amounts& amounts,
+                                           const std::string& dedup_key = {});
+    ResetBudgetResult reset_budget(const BudgetId& id) {
+        return value_or_throw(try_reset_budget(id));
+    }
+    expected<ResetBudgetResult> try_reset_budget(const BudgetId& id);
+    CreateQuotaResult create_quota(const CreateQuotaPolicy& op) {
+        return value_or_throw(try_create_quota(op));
+    }
+    expected<CreateQuotaResult> try_create_quota(const CreateQuotaPolicy& op);
+
     // ------------------------------------------------------------------------------- lists
     // Of the client's namespace, unless the filter names another.
 

@@ -93,6 +93,28 @@ TEST(Examples, CodingAgent) {
                      "merged\n");
 }
 
+TEST(Examples, TokenBudget) {
+    FF_EXPECT_OUTPUT("token_budget",
+                     "first: answered\n"
+                     "second: answered, and it gets tight\n"
+                     "third: budget b00d0000-0000-0000-0000-000000000000: tokens 900/1000\n"
+                     "fourth: answered, and it gets tight\n"
+                     "fifth: budget b00d0000-0000-0000-0000-000000000000: tokens 1000/1000\n"
+                     "the next day: answered\n");
+}
+
+TEST(Examples, BudgetLedger) {
+    FF_EXPECT_OUTPUT("budget_ledger",
+                     "spend 60: ok, used 60\n"
+                     "spend 60: already_applied, used 60\n"
+                     "spend 30: ok, used 90\n"
+                     "spend 20: hard_breach, used 90\n"
+                     "release: released, used 30\n"
+                     "release: nothing there, used 30\n"
+                     "spend 20: ok, used 50\n"
+                     "release: released, used 0\n");
+}
+
 TEST(Examples, WorkerRegistry) {
     FF_EXPECT_OUTPUT("worker_registry",
                      "registered: anna-1 bert-1 carl-1\n"

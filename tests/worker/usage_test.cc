@@ -1,0 +1,66 @@
+// What a task consumes, and what a broken budget does to it.
+#include <gtest/gtest.h>
+
+#include "worker/rig.h"
+
+namespace ff::worker::test {
+
+class Usage : public WorkerTest {
+  protected:
+    static constexpr BudgetId id{Uuid{{9}}};
+
+    void define(const std::string& on_hard_limit) {
+        CreateBudget op;
+        op.budget_id = id;
+        op.on_hard_limit = on_hard_limit;
+        op.dimensions = {"tokens"};
+        op.hard_limits = {100};
+        op.soft_limits = {0};
+        ASSERT_TRUE(engine->run(op));
+    }
+    Amounts used() { return engine->run(GetBudgetStatus{id})->usage; }
+};
+
+TEST_F(Usage, AReportCounts) {
+    define("fail");
+    Worker worker(engine, options());
+    worker.on("k", [](Task& task) {
+        task.report_usage(id, {{"tokens", 60}}, "a");
+        task.report_usage(id, {{"tokens", 60}}, "a");
+        return 1;
+    });
+    start(worker);
+    EXPECT_EQ(wait(submit(Submit("k"))).as<int>(), 1);
+    EXPECT_EQ(used(), (Amounts{{"tokens", 60}}));
+}
+
+TEST_F(Usage, ABudgetThatSaysSoFailsTheTaskForGood) {
+    define("fail");
+    Worker worker(engine, options());
+    worker.on("k", [](Task& task) {
+        task.report_usage(id, {{"tokens", 60}});
+        task.report_usage(id, {{"tokens", 60}});
+        return 1;
+    });
+    start(worker);
+    const ExecutionId failed = submit(Submit("k").retries(5));
+    const Finished end = wait(failed);
+    EXPECT_EQ(end.state, PublicState::failed);
+    EXPECT_EQ(end.reason, "budget " + id.to_string() + ": tokens 60/100");
+    EXPECT_EQ(engine->run(DescribeExecution{failed})->value().failure_category,
+              "budget_exceeded");
+    EXPECT_EQ(used(), (Amounts{{"tokens", 60}}));
+}
+
+TEST_F(Usage, ABudgetThatOnlyRefusesLeavesItToTheTask) {
+    define("reject");
+    Worker worker(engine, options());
+    worker.on("k", [](Task& task) {
+        const UsageResult told = task.report_usage(id, {{"tokens", 101}});
+        return std::string(to_string(told.outcome));
+    });
+    start(worker);
+    EXPECT_EQ(wait(submit(Submit("k"))).as<std::string>(), "hard_breach");
+}
+
+}  // namespace ff::worker::test

@@ -348,8 +348,8 @@ const std::string attached_executions =
     "SELECT target_id FROM ff_limit_attachment WHERE limit_kind = $1 AND limit_id = $2"
     " AND target_type = 0 AND target_id > $3 ORDER BY target_id LIMIT $4";
 const std::string attached_targets =
-    "SELECT DISTINCT target_id FROM ff_limit_attachment WHERE limit_kind = $1 AND limit_id = $2"
-    " AND target_id > $3 ORDER BY target_id LIMIT $4";
+    "SELECT target_id FROM ff_limit_attachment WHERE limit_kind = $1 AND limit_id = $2"
+    " AND target_id > $3 LIMIT $4";
 const std::string attachments_delete =
     "DELETE FROM ff_limit_attachment WHERE target_type = $1 AND target_id = $2";
 const std::string budgets_due =

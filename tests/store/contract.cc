@@ -442,6 +442,7 @@ core::Flow full_flow(std::uint64_t n) {
     f.finished_at = t0 + 16;
     f.tags = {{"app.name", "value \"quoted\""}, {"city.name", "東京"}};
     f.held = true;  // what the store keeps itself: it is paused
+    f.limited = true;
     return f;
 }
 

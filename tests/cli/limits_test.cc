@@ -1,0 +1,92 @@
+// Budgets and quotas on a file and through a server.
+#include <gtest/gtest.h>
+
+#include "cli/rig.h"
+
+namespace ff::test {
+namespace {
+
+class Limits : public OnEveryWay {
+  protected:
+    /// What a command prints, without the line break; it must succeed.
+    std::string line(const std::vector<std::string>& words) {
+        const Ran ran = rig_.ff(words);
+        EXPECT_EQ(ran.code, 0) << ran.err;
+        return ran.out.empty() ? "" : ran.out.substr(0, ran.out.size() - 1);
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ways, Limits, every_way(), way_name);
+
+TEST_P(Limits, ABudgetIsDefinedCountedAndReset) {
+    const std::string id = line({"budget", "create", "--limit", "tokens=100,80"});
+    EXPECT_EQ(line({"budget", "report", id, "tokens=80", "--key", "a"}), "counted");
+    EXPECT_EQ(line({"budget", "report", id, "tokens=80", "--key", "a"}),
+              "counted before, under this key");
+    EXPECT_EQ(line({"budget", "report", id, "tokens=5"}),
+              "counted; past the soft limit: tokens 85/80");
+    EXPECT_EQ(line({"budget", "report", id, "tokens=16"}),
+              "refused, nothing counts: tokens 85/100");
+    const js::Array all = rig_.items({"budget", "list"});
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(member(all[0], "budget_id"), id);
+    EXPECT_TRUE(contains(rig_.ff({"budget", "list"}).out, "tokens 85/100"));
+    EXPECT_EQ(line({"budget", "limit", id, "tokens=200"}), "set");
+    EXPECT_EQ(line({"budget", "report", id, "tokens=16"}), "counted");
+    EXPECT_EQ(line({"budget", "reset", id}), "reset");
+    const js::Value status = rig_.json({"budget", "show", id});
+    EXPECT_EQ(status.find("usage")->find("tokens")->as_int64(), 0);
+    EXPECT_EQ(rig_.ff({"budget", "report", id, "tokens"}).code, 2) << "no number";
+    EXPECT_EQ(rig_.ff({"budget", "show", new_uuid().to_string()}).code, 3);
+}
+
+TEST_P(Limits, WhatAnExecutionSpendsIsWrittenDownAndReleased) {
+    const std::string execution = rig_.create("a").to_string();
+    const std::string id = line({"budget", "create", "--limit", "cents=50"});
+    EXPECT_EQ(line({"budget", "spend", id, execution, "cents=20"}), "counted");
+    const js::Array ledger = rig_.items({"budget", "ledger", id});
+    ASSERT_EQ(ledger.size(), 1U);
+    EXPECT_EQ(member(ledger[0], "execution_id"), execution);
+    EXPECT_EQ(line({"budget", "release", id, execution}), "released");
+    EXPECT_EQ(line({"budget", "release", id, execution}), "nothing was written down for it");
+}
+
+TEST_P(Limits, WhySaysWhichBudgetKeepsIt) {
+    const std::string execution = rig_.create("a").to_string();
+    const std::string id = line({"budget", "create", "--limit", "tokens=1", "--every", "1d"});
+    EXPECT_EQ(line({"budget", "attach", id, "lane:a"}), "applies to lane:a");
+    EXPECT_EQ(line({"budget", "attach", id, "lane:a"}), "applies already to lane:a");
+    EXPECT_EQ(line({"budget", "report", id, "tokens=1"}), "counted");
+    rig_.with_engine([](Engine& engine) {
+        Claim claim;
+        claim.lanes = {"a"};
+        claim.worker_id = "w";
+        claim.worker_instance_id = "w-1";
+        const auto claimed = engine.run(claim);
+        ASSERT_TRUE(claimed);
+        EXPECT_TRUE(claimed->tasks.empty());
+    });
+    const std::string why = rig_.ff({"why", execution}).out;
+    EXPECT_TRUE(contains(why, "budget " + id + ": tokens 1/1")) << why;
+    EXPECT_TRUE(contains(why, "it resets at")) << why;
+    EXPECT_EQ(line({"budget", "detach", id, "lane:a"}), "applies no more to lane:a");
+    EXPECT_TRUE(contains(rig_.ff({"why", execution}).out, "ready"));
+}
+
+TEST_P(Limits, AQuotaIsDefinedChangedAndDeleted) {
+    const std::string id =
+        line({"quota", "create", "--rate", "10", "--window", "1m", "--concurrent", "2"});
+    EXPECT_TRUE(contains(rig_.ff({"quota", "list"}).out, "10 in 1 min 0 s"));
+    EXPECT_EQ(line({"quota", "set", id, "--concurrent", "3"}), "starts: -; at once: 3");
+    const js::Value policy = rig_.json({"quota", "show", id});
+    EXPECT_EQ(policy.find("active_concurrency_cap")->as_int64(), 3);
+    EXPECT_EQ(line({"quota", "attach", id, "namespace:acme"}), "applies to namespace:acme");
+    EXPECT_EQ(line({"quota", "detach", id, "namespace:acme"}),
+              "applies no more to namespace:acme");
+    EXPECT_EQ(line({"quota", "delete", id}), "deleted");
+    EXPECT_EQ(rig_.ff({"quota", "show", id}).code, 3);
+    EXPECT_EQ(rig_.ff({"quota", "attach", id, "nonsense"}).code, 2);
+}
+
+}  // namespace
+}  // namespace ff::test

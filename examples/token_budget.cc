@@ -32,8 +32,8 @@ void run() {
                                .clock = engine->clock()});
     worker.on("ask", [](ff::Task& task) -> std::string {
         const auto used = static_cast<std::uint64_t>(std::stoul(task.input()));
-        const auto told = task.report_usage(tokens, {{"tokens", used}},
-                                            task.execution_id().to_string());
+        const auto told =
+            task.report_usage(tokens, {{"tokens", used}}, task.execution_id().to_string());
         return told.outcome == ff::UsageOutcome::soft_breach ? "answered, and it gets tight"
                                                              : "answered";
     });
@@ -46,9 +46,9 @@ void run() {
     };
     const auto say = [&](const char* who, const ff::ExecutionId& id) {
         const auto done = client.wait(id, std::chrono::seconds(20));
-        std::printf("%s: %s\n", who,
-                    done.state == ff::PublicState::completed ? done.bytes().c_str()
-                                                             : done.reason.c_str());
+        std::printf(
+            "%s: %s\n", who,
+            done.state == ff::PublicState::completed ? done.bytes().c_str() : done.reason.c_str());
     };
     say("first", ask("500"));
     say("second", ask("400"));

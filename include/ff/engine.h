@@ -119,7 +119,7 @@ struct EngineStats {
     std::vector<std::pair<std::string, std::uint64_t>> budget_hits;
     std::uint64_t soft_breaches = 0;  ///< of reports
     std::uint64_t hard_breaches = 0;
-    std::uint64_t rate_hits = 0;  ///< starts that a quota refused: too many in its window,
+    std::uint64_t rate_hits = 0;         ///< starts that a quota refused: too many in its window,
     std::uint64_t concurrency_hits = 0;  ///< or too many at once
 };
 

@@ -1,5 +1,5 @@
-// `ff bench limits`: what a budget and a quota cost the claims they apply to, and what those who are
-// blocked cost the others.
+// `ff bench limits`: what a budget and a quota cost the claims they apply to, and what those who
+// are blocked cost the others.
 #pragma once
 
 #include <string>

@@ -166,13 +166,13 @@ void add_quota(CLI::App& app, Action& action, const Common& common) {
     add_common(set, common);
     on_command(set, action, [common, args] { return set_quota(*common, *args); });
 
-    CLI::App& list = add_command(quota, "list", "All policies and what they gave",
-                                 "  ff quota list -o json");
+    CLI::App& list =
+        add_command(quota, "list", "All policies and what they gave", "  ff quota list -o json");
     add_common(list, common);
     on_command(list, action, [common] { return print_from(*common, &show_quotas); });
 
-    CLI::App& show = add_quota_command(quota, "show", "One policy and what it gave",
-                                       "  ff quota show ID", args);
+    CLI::App& show =
+        add_quota_command(quota, "show", "One policy and what it gave", "  ff quota show ID", args);
     add_common(show, common);
     on_command(show, action, [common, args] {
         return print_from(*common,

@@ -52,9 +52,9 @@ js::Value value_of(const T& record) {
 }
 
 /// Runs a change and prints what it says: as the server would, or a line.
-ExitCode change(const CommonOptions& options,
-                const std::function<expected<std::pair<js::Value, std::string>>(const Session&)>&
-                    body) {
+ExitCode change(
+    const CommonOptions& options,
+    const std::function<expected<std::pair<js::Value, std::string>>(const Session&)>& body) {
     return with_session(options, Access::change, [&](const Session& session) -> ExitCode {
         const auto done = body(session);
         if (!done) {
@@ -67,9 +67,9 @@ ExitCode change(const CommonOptions& options,
 }
 
 std::string usage_line(const UsageResult& result) {
-    const std::string place = fmt::format("{} {}/{}", printable(result.dimension),
-                                          with_commas(result.current_usage),
-                                          with_commas(result.limit));
+    const std::string place =
+        fmt::format("{} {}/{}", printable(result.dimension), with_commas(result.current_usage),
+                    with_commas(result.limit));
     switch (result.outcome) {
         case UsageOutcome::ok: return "counted";
         case UsageOutcome::already_applied: return "counted before, under this key";
@@ -179,8 +179,8 @@ expected<BudgetLimits> parse_limits(const std::vector<std::string>& words) {
 
 expected<TargetWord> parse_target(const std::string& word) {
     const std::size_t colon = word.find(':');
-    const auto type = colon == std::string::npos ? std::nullopt
-                                                 : parse_enum<LimitTarget>(word.substr(0, colon));
+    const auto type =
+        colon == std::string::npos ? std::nullopt : parse_enum<LimitTarget>(word.substr(0, colon));
     if (!type || colon + 1 == word.size()) {
         return std::unexpected(
             malformed(word + ": expected lane:NAME, namespace:NAME, flow:ID or execution:ID"));
@@ -303,8 +303,8 @@ expected<std::string> show_budget(const Session& session, const std::string& id)
     }
     std::string out = fmt::format("budget {}  {}\n", id, to_string(status.enforcement_mode));
     if (!status.scope_type.empty()) {
-        out += fmt::format("scope: {} {}\n", printable(status.scope_type),
-                           printable(status.scope_id));
+        out +=
+            fmt::format("scope: {} {}\n", printable(status.scope_type), printable(status.scope_id));
     }
     Table table({{"dimension"},
                  {"used", Align::right},
@@ -460,7 +460,8 @@ expected<std::string> show_quota(const Session& session, const std::string& id) 
     FF_TRY(const auto policy_id, parse_limit_id<QuotaPolicyId>(id, "quota policy"));
     FF_TRY(const auto policy, session.ask(ReadQuotaPolicy{policy_id}));
     if (!policy) {
-        return std::unexpected(Error{ErrorCode::quota_policy_not_found, "no quota policy " + id, {}});
+        return std::unexpected(
+            Error{ErrorCode::quota_policy_not_found, "no quota policy " + id, {}});
     }
     if (for_programs(session.output)) {
         return document(session.output, value_of(*policy));

@@ -40,8 +40,7 @@ ExitCode reset_budget(const CommonOptions& options, const BudgetArgs& args);
 ExitCode attach_budget(const CommonOptions& options, const BudgetArgs& args);
 ExitCode detach_budget(const CommonOptions& options, const BudgetArgs& args);
 expected<std::string> show_budget(const Session& session, const std::string& id);
-expected<std::string> show_budgets(const Session& session,
-                                   const std::optional<std::string>& scope);
+expected<std::string> show_budgets(const Session& session, const std::optional<std::string>& scope);
 expected<std::string> show_ledger(const Session& session, const std::string& id);
 
 struct QuotaArgs {

@@ -46,7 +46,7 @@ expected<js::Value> given_policy(const std::string& word) {
     auto value = js::parse(text);
     if (!value || value->if_object() == nullptr) {
         return bad_submit(fmt::format("--policy: {}",
-                                     value ? "a policy is a JSON object" : value.error().detail));
+                                      value ? "a policy is a JSON object" : value.error().detail));
     }
     return value;
 }

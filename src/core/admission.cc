@@ -65,10 +65,8 @@ void refuse_by_quota(const Execution& e, QuotaPolicy& policy, const AdmissionRes
                      Verdict& out, const Context& ctx) {
     const bool rate = answer.outcome == AdmissionOutcome::rate_exceeded;
     std::string detail = refusal_text(policy, answer.outcome);
-    out.refusal = Error{rate ? ErrorCode::rate_limit_exceeded
-                             : ErrorCode::concurrency_limit_exceeded,
-                        detail,
-                        {}};
+    out.refusal = Error{
+        rate ? ErrorCode::rate_limit_exceeded : ErrorCode::concurrency_limit_exceeded, detail, {}};
     std::optional<TimestampMs> until;
     policy.waiting = true;
     policy.offered -= policy.offered > 0 ? 1 : 0;
@@ -179,9 +177,8 @@ Verdict decide_limits(const Snapshot& view, const Execution& e, const Applicable
     if (refuse_by_budget(view, e, limits, out, ctx)) {
         return out;
     }
-    const Start start = e.state.attempt_state == AttemptState::attempt_interrupted
-                            ? Start::resumed
-                            : Start::fresh;
+    const Start start =
+        e.state.attempt_state == AttemptState::attempt_interrupted ? Start::resumed : Start::fresh;
     const Jitter jitter = [&ctx](std::uint64_t bound) { return ctx.ids.uniform(bound); };
     Changes taken;
     for (const QuotaPolicyId& id : limits.quotas) {
@@ -191,9 +188,8 @@ Verdict decide_limits(const Snapshot& view, const Execution& e, const Applicable
         }
         QuotaPolicy policy = *found;
         drop_aged(view, policy, taken);
-        const auto own =
-            still_held(view, e.has_admissions ? view.limits.admission({e.id, id}) : nullptr, policy,
-                       ctx.now);
+        const auto own = still_held(
+            view, e.has_admissions ? view.limits.admission({e.id, id}) : nullptr, policy, ctx.now);
         const Admission* held = own ? &*own : nullptr;
         QuotaWindow window = view.limits.window(id);
         const AdmissionResult answer =
@@ -265,8 +261,8 @@ void add_limit_work(const Execution* before, Execution& after, std::vector<Limit
         after.grant_expires_at) {
         return;
     }
-    const bool never_began =
-        before != nullptr && before->grant_expires_at && after.state.phase == LifecyclePhase::runnable;
+    const bool never_began = before != nullptr && before->grant_expires_at &&
+                             after.state.phase == LifecyclePhase::runnable;
     if (after.holds_slots || never_began) {
         out.push_back({after.id, never_began});
         after.holds_slots = false;

@@ -13,9 +13,9 @@ constexpr std::size_t scope_bytes_max = 256;
 
 expected<void> check_dimension(std::string_view field, std::string_view name) {
     if (name.empty() || name.size() > dimension_bytes_max) {
-        return ff::fail(ErrorCode::invalid_input,
-                        std::string(field) + ": a dimension has 1 to 128 bytes (got " +
-                            std::to_string(name.size()) + ")");
+        return ff::fail(ErrorCode::invalid_input, std::string(field) +
+                                                      ": a dimension has 1 to 128 bytes (got " +
+                                                      std::to_string(name.size()) + ")");
     }
     if (!is_valid_utf8(name) || name.find('\0') != std::string_view::npos) {
         return ff::fail(ErrorCode::invalid_input,
@@ -26,9 +26,9 @@ expected<void> check_dimension(std::string_view field, std::string_view name) {
 
 expected<void> check_amount(std::string_view field, std::uint64_t amount) {
     if (amount > amount_max) {
-        return ff::fail(ErrorCode::invalid_input,
-                        std::string(field) + ": at most 9223372036854775807 (got " +
-                            std::to_string(amount) + ")");
+        return ff::fail(ErrorCode::invalid_input, std::string(field) +
+                                                      ": at most 9223372036854775807 (got " +
+                                                      std::to_string(amount) + ")");
     }
     return {};
 }
@@ -89,9 +89,8 @@ expected<void> check_limits(const BudgetLimits& limits) {
 expected<void> check_budget(const CreateBudget& args) {
     if (args.dimensions.size() != args.hard_limits.size() ||
         args.dimensions.size() != args.soft_limits.size()) {
-        return ff::fail(
-            ErrorCode::invalid_input,
-            "create_budget: dimensions / hard_limits / soft_limits length mismatch");
+        return ff::fail(ErrorCode::invalid_input,
+                        "create_budget: dimensions / hard_limits / soft_limits length mismatch");
     }
     FF_TRY_VOID(check_label("scope_type", args.scope_type, 0, scope_bytes_max));
     FF_TRY_VOID(check_label("scope_id", args.scope_id, 0, scope_bytes_max));
@@ -197,8 +196,11 @@ UsageResult add_usage(Budget& budget, const Amounts& deltas, TimestampMs now) {
             const auto limit = budget.limits.find(dimension);
             if (limit != budget.limits.end() && limit->second.soft > 0 &&
                 used(budget, dimension) > limit->second.soft) {
-                over = UsageResult{UsageOutcome::soft_breach, dimension, used(budget, dimension),
-                                   limit->second.soft, {}};
+                over = UsageResult{UsageOutcome::soft_breach,
+                                   dimension,
+                                   used(budget, dimension),
+                                   limit->second.soft,
+                                   {}};
                 break;
             }
         }

@@ -409,7 +409,8 @@ Decision<bool> decide(const Snapshot& view, const SweepStream& args, const Conte
 
 expected<void> validate(CreateBudget& args);
 void reads(const CreateBudget& args, ReadSet& set);
-Decision<CreateBudgetResult> decide(const Snapshot& view, const CreateBudget& args, const Context& ctx);
+Decision<CreateBudgetResult> decide(const Snapshot& view, const CreateBudget& args,
+                                    const Context& ctx);
 
 expected<void> validate(UpdateBudgetLimits& args);
 void reads(const UpdateBudgetLimits& args, ReadSet& set);
@@ -421,7 +422,8 @@ Decision<UsageResult> decide(const Snapshot& view, const ReportUsage& args, cons
 
 expected<void> validate(ReportUsageAdmin& args);
 void reads(const ReportUsageAdmin& args, ReadSet& set);
-Decision<UsageResult> decide(const Snapshot& view, const ReportUsageAdmin& args, const Context& ctx);
+Decision<UsageResult> decide(const Snapshot& view, const ReportUsageAdmin& args,
+                             const Context& ctx);
 
 expected<void> validate(RecordSpend& args);
 void reads(const RecordSpend& args, ReadSet& set);
@@ -429,24 +431,29 @@ Decision<UsageResult> decide(const Snapshot& view, const RecordSpend& args, cons
 
 expected<void> validate(ReleaseBudget& args);
 void reads(const ReleaseBudget& args, ReadSet& set);
-Decision<ReleaseBudgetResult> decide(const Snapshot& view, const ReleaseBudget& args, const Context& ctx);
+Decision<ReleaseBudgetResult> decide(const Snapshot& view, const ReleaseBudget& args,
+                                     const Context& ctx);
 
 expected<void> validate(ResetBudget& args);
 void reads(const ResetBudget& args, ReadSet& set);
-Decision<ResetBudgetResult> decide(const Snapshot& view, const ResetBudget& args, const Context& ctx);
+Decision<ResetBudgetResult> decide(const Snapshot& view, const ResetBudget& args,
+                                   const Context& ctx);
 
 expected<void> validate(AttachBudget& args);
 void reads(const AttachBudget& args, ReadSet& set);
-Decision<AttachmentResult> decide(const Snapshot& view, const AttachBudget& args, const Context& ctx);
+Decision<AttachmentResult> decide(const Snapshot& view, const AttachBudget& args,
+                                  const Context& ctx);
 
 expected<void> validate(DetachBudget& args);
 void reads(const DetachBudget& args, ReadSet& set);
 void reads_more(const Snapshot& view, const DetachBudget& args, ReadSet& set);
-Decision<AttachmentResult> decide(const Snapshot& view, const DetachBudget& args, const Context& ctx);
+Decision<AttachmentResult> decide(const Snapshot& view, const DetachBudget& args,
+                                  const Context& ctx);
 
 expected<void> validate(CreateQuotaPolicy& args);
 void reads(const CreateQuotaPolicy& args, ReadSet& set);
-Decision<CreateQuotaResult> decide(const Snapshot& view, const CreateQuotaPolicy& args, const Context& ctx);
+Decision<CreateQuotaResult> decide(const Snapshot& view, const CreateQuotaPolicy& args,
+                                   const Context& ctx);
 
 expected<void> validate(UpdateQuotaPolicy& args);
 void reads(const UpdateQuotaPolicy& args, ReadSet& set);
@@ -458,16 +465,19 @@ Decision<Done> decide(const Snapshot& view, const DeleteQuotaPolicy& args, const
 
 expected<void> validate(AttachQuota& args);
 void reads(const AttachQuota& args, ReadSet& set);
-Decision<AttachmentResult> decide(const Snapshot& view, const AttachQuota& args, const Context& ctx);
+Decision<AttachmentResult> decide(const Snapshot& view, const AttachQuota& args,
+                                  const Context& ctx);
 
 expected<void> validate(DetachQuota& args);
 void reads(const DetachQuota& args, ReadSet& set);
 void reads_more(const Snapshot& view, const DetachQuota& args, ReadSet& set);
-Decision<AttachmentResult> decide(const Snapshot& view, const DetachQuota& args, const Context& ctx);
+Decision<AttachmentResult> decide(const Snapshot& view, const DetachQuota& args,
+                                  const Context& ctx);
 
 expected<void> validate(CheckAdmission& args);
 void reads(const CheckAdmission& args, ReadSet& set);
-Decision<AdmissionResult> decide(const Snapshot& view, const CheckAdmission& args, const Context& ctx);
+Decision<AdmissionResult> decide(const Snapshot& view, const CheckAdmission& args,
+                                 const Context& ctx);
 
 expected<void> validate(ReleaseAdmission& args);
 void reads(const ReleaseAdmission& args, ReadSet& set);

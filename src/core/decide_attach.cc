@@ -82,8 +82,8 @@ expected<void> check_exists(const Snapshot& view, const Link& link) {
                 return ff::fail(ErrorCode::execution_not_found);
             }
             if (is_terminal(e->state)) {
-                return ff::fail(ErrorCode::terminal, "execution " + e->id.to_string() +
-                                                         " has ended");
+                return ff::fail(ErrorCode::terminal,
+                                "execution " + e->id.to_string() + " has ended");
             }
             return {};
         }
@@ -176,8 +176,7 @@ Decision<AttachmentResult> attach(const Snapshot& view, const Link& link) {
 }
 
 /// Whoever waits for the limit tries again: it may be covered no more.
-void release_waiting(const Snapshot& view, const Link& link, Changes& changes,
-                     const Context& ctx) {
+void release_waiting(const Snapshot& view, const Link& link, Changes& changes, const Context& ctx) {
     for (const ExecutionId& id : view.parked(gate_of(link))) {
         const Execution* waiting = view.execution(id);
         const bool changed = std::ranges::any_of(changes.put_executions,
@@ -242,8 +241,7 @@ void reads_more(const Snapshot& view, const DetachQuota& args, ReadSet& set) {
     read_waiting_at(view, link_of(args), set);
 }
 
-Decision<AttachmentResult> decide(const Snapshot& view, const AttachBudget& args,
-                                  const Context&) {
+Decision<AttachmentResult> decide(const Snapshot& view, const AttachBudget& args, const Context&) {
     if (view.limits.budget(args.budget_id) == nullptr) {
         return ff::fail(ErrorCode::budget_not_found);
     }

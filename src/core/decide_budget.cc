@@ -13,8 +13,8 @@ constexpr std::size_t dedup_key_bytes_max = 512;
 
 /// What a budget applies to by its scope; nothing when the scope only describes it.
 std::optional<TargetKey> scope_target(const CreateBudget& args) {
-    for (const LimitTarget type : {LimitTarget::execution, LimitTarget::flow, LimitTarget::lane,
-                                   LimitTarget::namespace_}) {
+    for (const LimitTarget type :
+         {LimitTarget::execution, LimitTarget::flow, LimitTarget::lane, LimitTarget::namespace_}) {
         if (args.scope_type == to_string(type)) {
             return TargetKey{type, args.scope_id};
         }
@@ -218,8 +218,8 @@ void reads(const ReportUsage& args, ReadSet& set) {
 
 Decision<UsageResult> decide(const Snapshot& view, const ReportUsage& args, const Context& ctx) {
     return decide_report(
-        view,
-        {args.budget_id, args.dimensions, args.dedup_key, args.lease.execution_id, false}, ctx);
+        view, {args.budget_id, args.dimensions, args.dedup_key, args.lease.execution_id, false},
+        ctx);
 }
 
 expected<void> validate(ReportUsageAdmin& args) {

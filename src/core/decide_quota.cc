@@ -117,10 +117,9 @@ Decision<AdmissionResult> decide(const Snapshot& view, const CheckAdmission& arg
     const auto own = still_held(view, view.limits.admission(key), policy, ctx.now);
     const Admission* held = own ? &*own : nullptr;
     const Execution* e = view.execution(args.execution_id);
-    const Start start =
-        e != nullptr && e->state.attempt_state == AttemptState::attempt_interrupted
-            ? Start::resumed
-            : Start::fresh;
+    const Start start = e != nullptr && e->state.attempt_state == AttemptState::attempt_interrupted
+                            ? Start::resumed
+                            : Start::fresh;
     QuotaWindow window = view.limits.window(id);
     const AdmissionResult answer =
         decide_admission(policy, window, held, start, ctx.now,

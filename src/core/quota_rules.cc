@@ -21,9 +21,9 @@ DurationMs window_of(const QuotaLimits& limits) {
 
 expected<void> check_limits(const QuotaLimits& limits) {
     if (limits.window_seconds > window_seconds_max) {
-        return ff::fail(ErrorCode::invalid_quota_spec,
-                        "window_seconds: at most 31536000 (got " +
-                            std::to_string(limits.window_seconds) + ")");
+        return ff::fail(
+            ErrorCode::invalid_quota_spec,
+            "window_seconds: at most 31536000 (got " + std::to_string(limits.window_seconds) + ")");
     }
     if (limits.jitter_ms > jitter_ms_max) {
         return ff::fail(ErrorCode::invalid_quota_spec, "jitter_ms: at most 86400000 (got " +
@@ -65,8 +65,7 @@ AdmissionResult decide_admission(const QuotaPolicy& policy, const QuotaWindow& w
     const QuotaLimits& limits = policy.limits;
     const bool full = limits.max_concurrent > 0 && policy.running >= limits.max_concurrent;
     const bool has_slot = held != nullptr && held->slot_at.has_value();
-    const bool has_start =
-        held != nullptr && held->admitted_at && !is_aged(policy, *held, now);
+    const bool has_start = held != nullptr && held->admitted_at && !is_aged(policy, *held, now);
     if (has_slot || has_start) {
         return {limits.max_concurrent > 0 && !has_slot && full
                     ? AdmissionOutcome::concurrency_exceeded
@@ -77,9 +76,9 @@ AdmissionResult decide_admission(const QuotaPolicy& policy, const QuotaWindow& w
         policy.in_window >= limits.max_requests_per_window) {
         const TimestampMs ages = window.oldest.value_or(now) + policy.window_ms;
         const DurationMs wait = std::max<DurationMs>(0, ages - now);
-        return {AdmissionOutcome::rate_exceeded,
-                wait + static_cast<DurationMs>(limits.jitter_ms > 0 ? jitter(limits.jitter_ms)
-                                                                    : 0)};
+        return {
+            AdmissionOutcome::rate_exceeded,
+            wait + static_cast<DurationMs>(limits.jitter_ms > 0 ? jitter(limits.jitter_ms) : 0)};
     }
     if (full) {
         return {AdmissionOutcome::concurrency_exceeded, 0};

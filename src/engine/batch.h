@@ -140,9 +140,9 @@ class Batch {
     /// What the running transaction holds: the due rows, and whether there were commands.
     std::vector<core::Eid> due_now_;
     bool only_due_ = false;
-    std::vector<core::FlowWork> work_;  ///< what follows from changes of this transaction
+    std::vector<core::FlowWork> work_;         ///< what follows from changes of this transaction
     std::vector<core::LimitWork> limit_work_;  ///< slots that are given back by it
-    std::size_t rows_changed_ = 0;      ///< by it
+    std::size_t rows_changed_ = 0;             ///< by it
     /// Rows whose due work failed, and when to try again: they must not hold up the others.
     struct Failing {
         TimestampMs until = 0;

@@ -130,8 +130,8 @@ expected<std::string> suspension_summary(store::Reader& reader, const core::Exec
 /// Which limit keeps it, and what would let it go.
 expected<std::string> limit_summary(store::Reader& reader, const core::Execution& e,
                                     Explanation& why) {
-    std::string text = std::string(to_string(e.state.blocking_reason)) + ": " +
-                       e.blocking_detail.value_or("");
+    std::string text =
+        std::string(to_string(e.state.blocking_reason)) + ": " + e.blocking_detail.value_or("");
     if (const auto id = BudgetId::parse(e.gate->substr(e.gate->find(':') + 1));
         e.gate->starts_with("budget:") && id) {
         FF_TRY(const auto budget, reader.budget(*id));

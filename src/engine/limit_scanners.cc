@@ -185,11 +185,11 @@ expected<ScannerResult> Scanners::quota_reconciler(TimestampMs now) {
             // What changed since the look is left to the next pass.
             if (policy == found.policy &&
                 (policy.running != found.slots || policy.in_window != found.starts)) {
-                result.findings.push_back(
-                    "quota " + policy.id.to_string() + ": counts " +
-                    std::to_string(policy.running) + " slots and " +
-                    std::to_string(policy.in_window) + " starts, has " +
-                    std::to_string(found.slots) + " and " + std::to_string(found.starts));
+                result.findings.push_back("quota " + policy.id.to_string() + ": counts " +
+                                          std::to_string(policy.running) + " slots and " +
+                                          std::to_string(policy.in_window) + " starts, has " +
+                                          std::to_string(found.slots) + " and " +
+                                          std::to_string(found.starts));
                 policy.running = found.slots;
                 policy.in_window = found.starts;
             }

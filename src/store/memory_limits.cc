@@ -15,9 +15,9 @@ namespace {
 
 /// The rows of a map behind a key, up to a number.
 template <class Map, class Belongs>
-std::vector<typename Map::mapped_type> rows_after(const Map& map,
-                                                  const std::optional<typename Map::key_type>& after,
-                                                  std::size_t limit, Belongs belongs) {
+std::vector<typename Map::mapped_type> rows_after(
+    const Map& map, const std::optional<typename Map::key_type>& after, std::size_t limit,
+    Belongs belongs) {
     std::vector<typename Map::mapped_type> out;
     for (auto it = after ? map.upper_bound(*after) : map.begin();
          it != map.end() && out.size() < limit; ++it) {

@@ -148,24 +148,23 @@ void PostgresStore::ask_policies(Questions& questions, const core::LimitReads& r
             limits.load_admission(key, std::move(row));
         },
         &core::AdmissionKey::execution, &core::AdmissionKey::policy);
-    auto executions = not_known(reads.admissions_of, [&](const ExecutionId& id) {
-        return limits.knows_admissions_of(id);
-    });
+    auto executions = not_known(
+        reads.admissions_of, [&](const ExecutionId& id) { return limits.knows_admissions_of(id); });
     if (!executions.empty()) {
         PgParams params = arrays_of(executions, std::identity());
-        questions.ask(admissions_of_executions, std::move(params),
-                      [executions = std::move(executions), &limits](PgRows& rows)
-                          -> expected<void> {
-                          std::map<ExecutionId, std::vector<core::Admission>> found;
-                          while (rows.next()) {
-                              FF_TRY(auto row, take<core::Admission>(rows));
-                              found[row.key.execution].push_back(row);
-                          }
-                          for (const ExecutionId& id : executions) {
-                              limits.load_admissions_of(id, std::move(found[id]));
-                          }
-                          return {};
-                      });
+        questions.ask(
+            admissions_of_executions, std::move(params),
+            [executions = std::move(executions), &limits](PgRows& rows) -> expected<void> {
+                std::map<ExecutionId, std::vector<core::Admission>> found;
+                while (rows.next()) {
+                    FF_TRY(auto row, take<core::Admission>(rows));
+                    found[row.key.execution].push_back(row);
+                }
+                for (const ExecutionId& id : executions) {
+                    limits.load_admissions_of(id, std::move(found[id]));
+                }
+                return {};
+            });
     }
 }
 

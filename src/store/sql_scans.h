@@ -215,8 +215,7 @@ expected<std::vector<core::LimitKey>> due_limits(Statements& texts, TimestampMs 
 }
 
 template <class Statements>
-expected<std::vector<core::LimitKey>> waiting_limits(Statements& texts,
-                                                     const core::LimitKey& after,
+expected<std::vector<core::LimitKey>> waiting_limits(Statements& texts, const core::LimitKey& after,
                                                      std::size_t limit) {
     std::vector<core::LimitKey> out;
     for (const auto kind : {core::LimitKind::budget, core::LimitKind::quota}) {

@@ -40,8 +40,7 @@ expected<void> SqliteStore::load_limits(const core::LimitReads& reads, core::Sna
     return load_attachments(reads, snapshot);
 }
 
-expected<void> SqliteStore::load_policies(const core::LimitReads& reads,
-                                          core::Snapshot& snapshot) {
+expected<void> SqliteStore::load_policies(const core::LimitReads& reads, core::Snapshot& snapshot) {
     LimitTable& limits = snapshot.limits;
     for (const QuotaPolicyId& id : reads.policies) {
         if (limits.knows_policy(id)) {
@@ -112,8 +111,8 @@ expected<void> SqliteStore::load_attachments(const core::LimitReads& reads,
     }
     if (reads.places && !limits.knows_places()) {
         if (!places_) {
-            FF_TRY(places_, select_all<core::Attachment>(
-                                hot_->texts.get(sql::attachments_by_place)));
+            FF_TRY(places_,
+                   select_all<core::Attachment>(hot_->texts.get(sql::attachments_by_place)));
         }
         limits.load_places(*places_);
     }

@@ -7,9 +7,9 @@
 #include "wire/cursors.h"
 #include "wire/errors.h"
 #include "wire/flow_answers_in.h"
+#include "wire/limit_answers.h"
 #include "wire/records.h"
 #include "wire/request_in.h"
-#include "wire/limit_answers.h"
 #include "wire/stream_answers.h"
 #include "wire/suspension_answers_in.h"
 

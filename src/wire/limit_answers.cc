@@ -266,7 +266,7 @@ Answer write_answer<ReleaseAdmission>(const Done&) {
 namespace {
 
 template <class T, class Id>
-expected<T> defined_of(const json& body, std::string_view name, Id T::*id) {
+expected<T> defined_of(const json& body, std::string_view name, Id T::* id) {
     T out;
     const json* made = body.find("Created");
     const json* inner = made != nullptr ? made : body.find("AlreadySatisfied");

@@ -34,7 +34,7 @@ namespace {
 
 struct GivenNumber {
     const char* name;
-    std::uint64_t QuotaLimits::*member;
+    std::uint64_t QuotaLimits::* member;
 };
 constexpr GivenNumber given_numbers[] = {{"window_seconds", &QuotaLimits::window_seconds},
                                          {"rate_limit", &QuotaLimits::max_requests_per_window},
@@ -70,8 +70,8 @@ void RequestSchema::given_limits(const std::optional<QuotaLimits>& /*limits*/) {
 
 json RequestSchema::schema_of(const BudgetLimit&) {
     return json{{"type", "object"},
-                {"properties", json{{"hard", schema_of(std::uint64_t{})},
-                                    {"soft", schema_of(std::uint64_t{})}}}};
+                {"properties",
+                 json{{"hard", schema_of(std::uint64_t{})}, {"soft", schema_of(std::uint64_t{})}}}};
 }
 
 }  // namespace ff::wire

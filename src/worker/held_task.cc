@@ -258,8 +258,7 @@ expected<UsageResult> HeldTask::report_usage(ReportUsage op) {
     op.lease = handle_;
     const BudgetId budget = op.budget_id;
     FF_TRY(UsageResult result, setup_->engine->run(std::move(op)));
-    if (result.outcome != UsageOutcome::hard_breach ||
-        result.on_hard_limit != OnHardLimit::fail) {
+    if (result.outcome != UsageOutcome::hard_breach || result.on_hard_limit != OnHardLimit::fail) {
         return result;
     }
     const std::string reason = "budget " + budget.to_string() + ": " + result.dimension + " " +

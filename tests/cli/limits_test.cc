@@ -81,8 +81,7 @@ TEST_P(Limits, AQuotaIsDefinedChangedAndDeleted) {
     const js::Value policy = rig_.json({"quota", "show", id});
     EXPECT_EQ(policy.find("active_concurrency_cap")->as_int64(), 3);
     EXPECT_EQ(line({"quota", "attach", id, "namespace:acme"}), "applies to namespace:acme");
-    EXPECT_EQ(line({"quota", "detach", id, "namespace:acme"}),
-              "applies no more to namespace:acme");
+    EXPECT_EQ(line({"quota", "detach", id, "namespace:acme"}), "applies no more to namespace:acme");
     EXPECT_EQ(line({"quota", "delete", id}), "deleted");
     EXPECT_EQ(rig_.ff({"quota", "show", id}).code, 3);
     EXPECT_EQ(rig_.ff({"quota", "attach", id, "nonsense"}).code, 2);

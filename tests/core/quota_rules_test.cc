@@ -41,9 +41,9 @@ TEST(QuotaRules, ItSaysWhenTheOldestStartAges) {
     const Jitter all = [](std::uint64_t bound) { return bound; };
     EXPECT_EQ(decide_admission(policy, {4'000}, nullptr, Start::fresh, 5'000, all).retry_after_ms,
               9'100);
-    EXPECT_EQ(decide_admission(policy, {4'000}, nullptr, Start::fresh, 20'000, no_jitter)
-                  .retry_after_ms,
-              0)
+    EXPECT_EQ(
+        decide_admission(policy, {4'000}, nullptr, Start::fresh, 20'000, no_jitter).retry_after_ms,
+        0)
         << "not in the past";
 }
 
@@ -159,8 +159,7 @@ TEST(QuotaRules, CountsAreThoseOfTheRows) {
             }
             ASSERT_EQ(policy.running, slots);
             ASSERT_EQ(policy.in_window, starts);
-            ASSERT_TRUE(policy.limits.max_concurrent == 0 ||
-                        slots <= policy.limits.max_concurrent);
+            ASSERT_TRUE(policy.limits.max_concurrent == 0 || slots <= policy.limits.max_concurrent);
             ASSERT_TRUE(policy.limits.max_requests_per_window == 0 ||
                         starts <= policy.limits.max_requests_per_window);
         }

@@ -87,8 +87,7 @@ TEST_P(BudgetConformance, AReportCountsWhollyOrNotAtAll) {
     EXPECT_TRUE(status.last_breach_at);
     EXPECT_EQ(refused(ReportUsageAdmin{budget_id(9), {{"x", 1}}, ""}), "budget_not_found");
     EXPECT_EQ(refused(ReportUsageAdmin{budget_id(), {{"", 1}}, ""}), "invalid_input");
-    EXPECT_EQ(refused(ReportUsageAdmin{budget_id(), {{"x", amount_max + 1}}, ""}),
-              "invalid_input");
+    EXPECT_EQ(refused(ReportUsageAdmin{budget_id(), {{"x", amount_max + 1}}, ""}), "invalid_input");
 }
 
 TEST_P(BudgetConformance, AKeyCountsOnceForADayAndARefusalDoesNotTakeIt) {
@@ -380,15 +379,11 @@ TEST_P(BudgetConformance, AttachmentsMustFit) {
     EXPECT_FALSE(ok(attach).changed);
     EXPECT_EQ(refused(with(attach, [](auto& op) { op.budget_id = budget_id(9); })),
               "budget_not_found");
-    EXPECT_EQ(refused(with(attach, [](auto& op) { op.target_id = "nonsense"; })),
-              "invalid_input");
+    EXPECT_EQ(refused(with(attach, [](auto& op) { op.target_id = "nonsense"; })), "invalid_input");
     EXPECT_EQ(refused(with(attach,
-                           [](auto& op) {
-                               op.target_id = ExecutionId{0, uuid(66)}.to_string();
-                           })),
+                           [](auto& op) { op.target_id = ExecutionId{0, uuid(66)}.to_string(); })),
               "execution_not_found");
-    EXPECT_EQ(refused(AttachBudget{budget_id(), LimitTarget::flow,
-                                   FlowId{uuid(66)}.to_string()}),
+    EXPECT_EQ(refused(AttachBudget{budget_id(), LimitTarget::flow, FlowId{uuid(66)}.to_string()}),
               "flow_not_found");
     EXPECT_EQ(refused(AttachBudget{budget_id(), LimitTarget::lane, "nowhere"}), "lane_not_found");
     CreateBudget scoped = budget({}, budget_id(2));
@@ -409,10 +404,8 @@ TEST_P(BudgetConformance, AttachmentsMustFit) {
     ok(Complete{task.handle, "", {}});
     EXPECT_EQ(refused(AttachBudget{budget_id(17), LimitTarget::execution, id.to_string()}),
               "terminal");
-    EXPECT_TRUE(
-        ok(DetachBudget{budget_id(), LimitTarget::execution, id.to_string()}).changed);
-    EXPECT_FALSE(
-        ok(DetachBudget{budget_id(), LimitTarget::execution, id.to_string()}).changed);
+    EXPECT_TRUE(ok(DetachBudget{budget_id(), LimitTarget::execution, id.to_string()}).changed);
+    EXPECT_FALSE(ok(DetachBudget{budget_id(), LimitTarget::execution, id.to_string()}).changed);
 }
 
 TEST_P(BudgetConformance, AHardBreachMayCancelWhatIsAttached) {

@@ -126,8 +126,8 @@ TEST_P(QuotaConformance, EveryWayToLeaveGivesTheSlotBack) {
         EXPECT_EQ(quota_state().running, 0U) << what;
     };
     const auto begin = [&](const char* more = "") {
-        const ExecutionId id = create(
-            job_with_policy(R"({"quota_policy_id":")" + quota_id().to_string() + "\"" + more + "}"));
+        const ExecutionId id = create(job_with_policy(R"({"quota_policy_id":")" +
+                                                      quota_id().to_string() + "\"" + more + "}"));
         const ClaimedTask task = claim();
         EXPECT_EQ(task.execution_id(), id);
         EXPECT_EQ(quota_state().running, 1U);

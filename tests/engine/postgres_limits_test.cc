@@ -79,8 +79,8 @@ TEST_F(SharedLimits, NoMoreRunThanTheCapAndAllOfThemInTheEnd) {
     constexpr int cap = 3;
     ASSERT_TRUE(first().run(CreateQuotaPolicy{quota, {60, 0, cap, 0}}));
     for (int i = 0; i < jobs; ++i) {
-        const auto made = first().run(
-            job_with_policy(R"({"quota_policy_id":")" + quota.to_string() + R"("})"));
+        const auto made =
+            first().run(job_with_policy(R"({"quota_policy_id":")" + quota.to_string() + R"("})"));
         ASSERT_TRUE(made) << made.error().message();
     }
     std::atomic<int> running{0};
@@ -93,8 +93,8 @@ TEST_F(SharedLimits, NoMoreRunThanTheCapAndAllOfThemInTheEnd) {
             ASSERT_TRUE(claimed) << claimed.error().message();
             for (const ClaimedTask& task : claimed->tasks) {
                 const int now_running = ++running;
-                for (int seen = most; seen < now_running && !most.compare_exchange_weak(
-                                                                seen, now_running);) {
+                for (int seen = most;
+                     seen < now_running && !most.compare_exchange_weak(seen, now_running);) {
                 }
                 // A call that takes its time while this one runs.
                 ASSERT_TRUE(engine.run(ReadExecutionState{task.execution_id()}));

@@ -49,9 +49,9 @@ TEST_P(LimitContract, rows_come_back_as_they_were_put) {
               full_budget(1));
     EXPECT_FALSE(look(store(), [](Reader& r) { return r.budget(BudgetId{Uuid{{2}}}); }));
     EXPECT_EQ(look(store(), [](Reader& r) { return r.policy(policy_id(2)); }), full_policy(2));
-    EXPECT_EQ(look(store(),
-                   [](Reader& r) { return r.ledgers(BudgetId{Uuid{{1}}}, std::nullopt, 10); }),
-              std::vector{full_ledger(1, 3)});
+    EXPECT_EQ(
+        look(store(), [](Reader& r) { return r.ledgers(BudgetId{Uuid{{1}}}, std::nullopt, 10); }),
+        std::vector{full_ledger(1, 3)});
     core::ReadSet set;
     set.limits.dedups = {dedup.key, {BudgetId{Uuid{{1}}}, "other"}};
     set.limits.admissions = {admission.key, {id_of(5), policy_id(2)}};
@@ -70,13 +70,12 @@ TEST_P(LimitContract, rows_come_back_as_they_were_put) {
 TEST_P(LimitContract, pages_are_in_the_order_of_ids) {
     put(store(), changes(full_budget(3), full_budget(1), full_budget(2), full_ledger(1, 9),
                          full_ledger(1, 2), full_ledger(2, 1)));
-    const auto budgets = look(
-        store(), [](Reader& r) { return r.budgets(BudgetId{Uuid{{1}}}, 10); });
+    const auto budgets =
+        look(store(), [](Reader& r) { return r.budgets(BudgetId{Uuid{{1}}}, 10); });
     ASSERT_EQ(budgets.size(), 2U);
     EXPECT_EQ(budgets[0].id, BudgetId{Uuid{{2}}});
     EXPECT_EQ(look(store(), [](Reader& r) { return r.budgets(std::nullopt, 2); }).size(), 2U);
-    EXPECT_EQ(look(store(),
-                   [](Reader& r) { return r.ledgers(BudgetId{Uuid{{1}}}, id_of(2), 10); }),
+    EXPECT_EQ(look(store(), [](Reader& r) { return r.ledgers(BudgetId{Uuid{{1}}}, id_of(2), 10); }),
               std::vector{full_ledger(1, 9)});
 }
 
@@ -119,8 +118,7 @@ TEST_P(LimitContract, attachments_are_found_by_target_by_limit_and_by_place) {
         EXPECT_EQ(limits.places(), (std::vector{lane.key, quota.key}));
         EXPECT_EQ(limits.attached_to(lane.key.target), (std::vector{lane, quota}));
         EXPECT_TRUE(limits.attached_to({LimitTarget::flow, "gpu"}).empty());
-        EXPECT_EQ(limits.attached(all),
-                  (std::vector{id_of(1).to_string(), id_of(2).to_string()}));
+        EXPECT_EQ(limits.attached(all), (std::vector{id_of(1).to_string(), id_of(2).to_string()}));
         EXPECT_EQ(limits.attached(rest), std::vector{id_of(2).to_string()});
     });
     core::Changes gone;

@@ -84,18 +84,15 @@ void fill_store(Store& store) {
                        core::Satisfier{{{2, 1}, 3, ""}, 0}, full_stream({1, 3}), stream_of({2, 0}),
                        full_frame({1, 3}, 1), frame_of({1, 3}, 2), full_summary({1, 3}),
                        full_key("k2"), core::HmacKey{"k1", "x", false, 0, false, {}}));
-    put(store, changes(full_budget(1), full_budget(2), full_ledger(1, 1), full_ledger(2, 9),
-                       core::UsageDedup{{BudgetId{Uuid{{1}}}, "a key"}, t0, t0 + 5},
-                       full_policy(3), core::Admission{{id_of(1), {Uuid{{3}}}}, t0, t0 + 1},
-                       core::Admission{{id_of(2), {Uuid{{3}}}}, std::nullopt, t0},
-                       core::Attachment{{core::LimitKind::budget,
-                                         {Uuid{{1}}},
-                                         {LimitTarget::lane, "gpu"}},
-                                        true},
-                       core::Attachment{{core::LimitKind::quota,
-                                         {Uuid{{3}}},
-                                         {LimitTarget::flow, "f"}},
-                                        false}));
+    put(store,
+        changes(full_budget(1), full_budget(2), full_ledger(1, 1), full_ledger(2, 9),
+                core::UsageDedup{{BudgetId{Uuid{{1}}}, "a key"}, t0, t0 + 5}, full_policy(3),
+                core::Admission{{id_of(1), {Uuid{{3}}}}, t0, t0 + 1},
+                core::Admission{{id_of(2), {Uuid{{3}}}}, std::nullopt, t0},
+                core::Attachment{{core::LimitKind::budget, {Uuid{{1}}}, {LimitTarget::lane, "gpu"}},
+                                 true},
+                core::Attachment{{core::LimitKind::quota, {Uuid{{3}}}, {LimitTarget::flow, "f"}},
+                                 false}));
     put(store, changes(full_worker(), worker_of("other", "two")));
     put(store, changes(idempotency_of("acme", "key", id_of(1, 513), t0 + 1)));
 }

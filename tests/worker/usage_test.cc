@@ -47,8 +47,7 @@ TEST_F(Usage, ABudgetThatSaysSoFailsTheTaskForGood) {
     const Finished end = wait(failed);
     EXPECT_EQ(end.state, PublicState::failed);
     EXPECT_EQ(end.reason, "budget " + id.to_string() + ": tokens 60/100");
-    EXPECT_EQ(engine->run(DescribeExecution{failed})->value().failure_category,
-              "budget_exceeded");
+    EXPECT_EQ(engine->run(DescribeExecution{failed})->value().failure_category, "budget_exceeded");
     EXPECT_EQ(used(), (Amounts{{"tokens", 60}}));
 }
 

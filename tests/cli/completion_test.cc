@@ -62,7 +62,7 @@ TEST(Completion, BashOffersTheWordsAnOptionTakes) {
     EXPECT_EQ(offered({"ls", "--state", "=", "exp"}), Words{"expired"});
     EXPECT_EQ(offered({"ls", "--output", "="}), (Words{"json", "jsonl", "text"}));
     EXPECT_EQ(offered({"completion", ""}), (Words{"bash", "fish", "zsh"}));
-    EXPECT_EQ(offered({"bench", "li"}), Words{"lifecycle"});
+    EXPECT_EQ(offered({"bench", "lif"}), Words{"lifecycle"});
     EXPECT_EQ(offered({"--connect", "ls", "l"}), (Words{"lanes", "ls"}))
         << "the value of an option is not a command";
 }

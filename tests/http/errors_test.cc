@@ -200,8 +200,9 @@ std::string sample_of(std::string path) {
         }
     };
     constexpr std::string_view uuid = "018f0000-0000-7000-8000-000000000001";
-    put("{id}",
-        path.starts_with("/v1/flows/") ? std::string(uuid) : "%7Bfp:0%7D:" + std::string(uuid));
+    const bool plain = path.starts_with("/v1/flows/") || path.starts_with("/v1/budgets/") ||
+                       path.starts_with("/v1/quotas/");
+    put("{id}", plain ? std::string(uuid) : "%7Bfp:0%7D:" + std::string(uuid));
     put("{edge_id}", uuid);
     put("{waitpoint_id}", uuid);
     put("{idx}", "0");

@@ -14,7 +14,9 @@ namespace {
 constexpr ff::BudgetId tokens{ff::Uuid{{0xb0, 0x0d}}};
 
 void run() {
-    const auto engine = std::make_shared<ff::testing::Engine>();
+    ff::EngineOptions options;
+    options.warn = [](std::string_view) {};  // it warns of soft limits
+    const auto engine = std::make_shared<ff::testing::Engine>(options);
     ff::Client client(engine, {.ns = "examples", .clock = engine->clock()});
     ff::CreateBudget budget;
     budget.budget_id = tokens;

@@ -2,16 +2,18 @@
 //
 // <ff/executions.h> has those on executions, <ff/workers.h> those on workers, lanes and the engine,
 // <ff/flows.h> those on flows, <ff/suspension.h> those of waiting for signals, <ff/streams.h> those
-// of attempt streams.
+// of attempt streams, <ff/events.h> and <ff/webhooks.h> those on events.
 #pragma once
 
 #include <string_view>
 
+#include <ff/events.h>
 #include <ff/executions.h>
 #include <ff/flows.h>
 #include <ff/one_of.h>
 #include <ff/streams.h>
 #include <ff/suspension.h>
+#include <ff/webhooks.h>
 #include <ff/workers.h>
 
 namespace ff {
@@ -33,7 +35,9 @@ using Request = OneOf<
     ReadFlowGraph, CreateWaitpoint, Suspend, CloseWaitpoint, DeliverSignal, DeliverApprovalSignal,
     ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey, ListWaitpointKeys,
     ListPendingWaitpoints, FindWaitpoint, ReadWaitpointToken, ListSuspensions, ListSuspended,
-    ListSignals, ObserveSignals, AppendFrames, ReadStream, TailStream, ReadStreamSummary>;
+    ListSignals, ObserveSignals, AppendFrames, ReadStream, TailStream, ReadStreamSummary,
+    ReadEvents, ReadTimeline, CreateWebhook, ListWebhooks, DescribeWebhook, PauseWebhook,
+    DeleteWebhook, ClaimWebhook, SettleWebhook>;
 
 using Reply =
     OneOf<CreateResult, ClaimResult, ClaimForWorkerResult, Grant, ClaimedTask, OperatorLease,
@@ -51,7 +55,9 @@ using Reply =
           InputsResult, FlowGraph, WaitpointTicket, SuspendResult, SignalResult,
           ExpireSuspensionResult, SeedKeyResult, RotateKeyResult, KeyList, WaitpointPage,
           std::optional<WaitpointInfo>, std::vector<SuspensionInfo>, SuspendedPage, SignalPage,
-          std::vector<SignalInfo>, AppendResult, StreamPage, std::optional<StreamSummary>>;
+          std::vector<SignalInfo>, AppendResult, StreamPage, std::optional<StreamSummary>,
+          EventPage, CreateWebhookResult, WebhookPage, std::optional<WebhookInfo>, WebhookInfo,
+          std::optional<WebhookErrand>>;
 
 using Response = expected<Reply>;
 

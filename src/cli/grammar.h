@@ -180,6 +180,7 @@ inline void on_command(CLI::App& command, Action& action, std::function<ExitCode
 void add_work_commands(CLI::App& app, Action& action, const Common& common);
 void add_flow_commands(CLI::App& app, Action& action, const Common& common);
 void add_wait_commands(CLI::App& app, Action& action, const Common& common);
+void add_event_commands(CLI::App& app, Action& action, const Common& common);
 void add_operator_commands(CLI::App& app, Action& action, const Common& common);
 void add_store_commands(CLI::App& app, Action& action);
 void add_serve_commands(CLI::App& app, Action& action, const Common& common);

@@ -11,6 +11,7 @@
 #include "core/records.h"
 #include "core/stream_records.h"
 #include "core/suspension_records.h"
+#include "core/webhook_records.h"
 
 namespace ff::core {
 
@@ -46,6 +47,8 @@ struct Changes {
     std::vector<SummaryRow> put_summaries;
     std::vector<FrameRow> put_frames;
     std::vector<FrameTrim> trim_frames;
+    std::vector<Webhook> put_webhooks;
+    std::vector<WebhookId> delete_webhooks;
     std::vector<ExecutionEvent> events;
     std::vector<LogEvent> log_events;
     /// Not written: what must be decided next, in the same transaction.
@@ -61,7 +64,8 @@ struct Changes {
                put_suspensions.empty() && put_waitpoints.empty() && put_signals.empty() &&
                put_satisfiers.empty() && put_hmac_keys.empty() && delete_hmac_keys.empty() &&
                put_streams.empty() && delete_streams.empty() && put_summaries.empty() &&
-               put_frames.empty() && trim_frames.empty() && events.empty() && log_events.empty() &&
+               put_frames.empty() && trim_frames.empty() && put_webhooks.empty() &&
+               delete_webhooks.empty() && events.empty() && log_events.empty() &&
                follow_ups.empty();
     }
 };

@@ -58,6 +58,10 @@ expected<void> check(const TailStream& op);
 expected<StreamPage> answer(const ReadStream& op, const ReadContext& c);
 expected<StreamPage> answer(const TailStream& op, const ReadContext& c);
 expected<std::optional<StreamSummary>> answer(const ReadStreamSummary& op, const ReadContext& c);
+expected<EventPage> answer(const ReadEvents& op, const ReadContext& c);
+expected<EventPage> answer(const ReadTimeline& op, const ReadContext& c);
+expected<WebhookPage> answer(const ListWebhooks& op, const ReadContext& c);
+expected<std::optional<WebhookInfo>> answer(const DescribeWebhook& op, const ReadContext& c);
 /// Open waitpoints whose token was signed with the current key and that are not sure to be gone
 /// when that key, retired now, verifies no more.
 expected<std::uint64_t> waitpoints_outliving(DurationMs grace_ms, const ReadContext& c);

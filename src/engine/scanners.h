@@ -13,6 +13,7 @@
 #include "core/context.h"
 #include "core/flow_invariants.h"
 #include "engine/batch.h"
+#include "engine/event_trim.h"
 #include "engine/scanner_log.h"
 
 namespace ff::engine {
@@ -88,6 +89,7 @@ class Scanners {
     core::Eid reconciler_at_;  ///< rolling: continues where it stopped
     std::optional<FlowId> dependencies_at_;
     std::optional<FlowId> projector_at_;
+    EventTrim event_trim_;
     std::vector<core::Eid> unblock_at_;  ///< one position for each blocked bucket
 };
 

@@ -100,8 +100,12 @@ const std::string& frames_trim(FrameMode mode);
 
 extern const std::string grants_sweep;
 extern const std::string idempotency_sweep;
-extern const std::string exec_events_trim;
-extern const std::string log_events_trim;
+extern const std::string exec_events_trim;  ///< through $1
+extern const std::string log_events_trim;   ///< through $1, of family $2
+// Before the trim: how far it goes.
+extern const std::string completion_mark;
+extern const std::string lease_mark;
+extern const std::string log_mark;
 extern const std::string meta_get;
 extern const std::string meta_put;
 /// The highest numbers in use, noted, or standing in a log.
@@ -141,6 +145,18 @@ extern const std::string event_by_id;
 extern const std::string events_after;
 extern const std::string log_events_of;
 extern const std::string log_events_after;
+extern const std::string family_events_after;
+extern const std::string event_trim_of;
+/// Questions about the ids of a table of events; those of the log end with its family, $3.
+struct EventTexts {
+    std::string oldest_before;  ///< the highest of the $1 oldest that happened before $2
+    std::string nth_after;      ///< behind $1, passing over $2
+    std::string count_between;  ///< behind $1, up to $2
+};
+extern const EventTexts exec_event_texts;
+extern const EventTexts log_event_texts;
+extern const std::string webhook_by_id;
+extern const std::string webhooks_after;
 extern const std::string ready_after;
 extern const std::string timers_after;
 extern const std::string listed_after;

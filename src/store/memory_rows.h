@@ -40,6 +40,8 @@ struct MemoryRows {
     std::map<core::FrameKey, core::FrameRow> frames;
     std::map<core::StreamKey, core::SummaryRow> summaries;
     std::map<std::string, core::HmacKey> hmac_keys;
+    std::map<WebhookId, core::Webhook> webhooks;
+    std::map<EventFamily, core::EventTrim> event_trims;
     std::map<std::int64_t, core::ExecutionEvent> events;
     std::map<std::int64_t, core::LogEvent> log_events;
 
@@ -166,6 +168,20 @@ class MemoryReader final : public Reader {
     expected<std::vector<core::LogEvent>> log_events_of(Eid eid, std::size_t limit) override;
     expected<std::vector<core::ExecutionEvent>> events_after(std::int64_t event_id,
                                                              std::size_t limit) override;
+    expected<std::vector<core::LogEvent>> family_events_after(core::LogFamily family,
+                                                              std::int64_t event_id,
+                                                              std::size_t limit) override;
+    expected<std::int64_t> highest_event() override;
+    expected<std::int64_t> trimmed_through(EventFamily family) override;
+    expected<std::optional<std::int64_t>> oldest_events(EventFamily family, TimestampMs before,
+                                                        std::size_t limit) override;
+    expected<std::optional<std::int64_t>> nth_event(EventFamily family, std::int64_t after,
+                                                    std::uint64_t passing) override;
+    expected<std::uint64_t> count_events(EventFamily family, std::int64_t after,
+                                         std::int64_t through) override;
+    expected<std::optional<core::Webhook>> webhook(const WebhookId& id) override;
+    expected<std::vector<core::Webhook>> webhooks(const std::optional<WebhookId>& after,
+                                                  std::size_t limit) override;
     expected<std::vector<core::LogEvent>> log_events_after(std::int64_t event_id,
                                                            std::size_t limit) override;
     expected<std::vector<core::ReadyKey>> ready_after(const core::ReadyKey& key,
@@ -176,6 +192,10 @@ class MemoryReader final : public Reader {
                                                                      std::size_t limit) override;
 
   private:
+    /// Ids and times of the table that a family is kept in.
+    [[nodiscard]] std::vector<std::pair<std::int64_t, TimestampMs>> events_of(
+        EventFamily family, std::int64_t after) const;
+
     const MemoryRows& rows_;
 };
 

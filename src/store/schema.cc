@@ -463,6 +463,35 @@ CREATE TABLE ff_stream_summary (
 @postgres ALTER TABLE ff_stream_summary SET (fillfactor = 50);
 )sql";
 
+// How far the events of each family have been deleted, so that who comes late can be told; and who
+// is told of events.
+constexpr std::string_view events = R"sql(
+CREATE TABLE ff_event_trim (
+    family @int PRIMARY KEY,
+    through @int NOT NULL DEFAULT 0) @table;
+
+CREATE TABLE ff_webhook (
+    webhook_id @bytes NOT NULL PRIMARY KEY,
+    url @text NOT NULL,
+    family @int NOT NULL DEFAULT 0,
+    filter @text NOT NULL DEFAULT '',
+    secret @bytes NOT NULL DEFAULT @nobytes,
+    sealed @int NOT NULL DEFAULT 0,
+    paused @int NOT NULL DEFAULT 0,
+    position @int NOT NULL DEFAULT 0,
+    delivered @int NOT NULL DEFAULT 0,
+    failures @int NOT NULL DEFAULT 0,
+    missed_gaps @int NOT NULL DEFAULT 0,
+    next_try_at @int,
+    last_success_at @int,
+    last_failure_at @int,
+    last_error @text,
+    created_at @int NOT NULL DEFAULT 0,
+    holder @text,
+    held_until @int) @keyed;
+@postgres ALTER TABLE ff_webhook SET (fillfactor = 50);
+)sql";
+
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> sqlite_tokens{{
     {"@nobytes", "x''"},
     {"@int", "INTEGER"},
@@ -489,7 +518,8 @@ const std::vector<Migration>& migrations() {
                                             {2, "many_processes", many_processes},
                                             {3, "flows", flows},
                                             {4, "suspension", suspension},
-                                            {5, "streams", streams}};
+                                            {5, "streams", streams},
+                                            {6, "events", events}};
     return all;
 }
 

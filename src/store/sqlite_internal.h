@@ -57,6 +57,7 @@ struct SqliteStore::Hot {
           frames(db),
           summaries(db),
           hmac_keys(db),
+          webhooks(db),
           events(db),
           log_events(db),
           begin(texts.get("BEGIN IMMEDIATE")),
@@ -93,6 +94,7 @@ struct SqliteStore::Hot {
     RowWriter<core::FrameRow> frames;
     RowWriter<core::SummaryRow> summaries;
     RowWriter<core::HmacKey> hmac_keys;
+    RowWriter<core::Webhook> webhooks;
     RowWriter<core::ExecutionEvent> events;
     RowWriter<core::LogEvent> log_events;
     // Looked up once: the texts are long and these run for every command.

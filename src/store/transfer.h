@@ -38,6 +38,7 @@
 #include "core/derive.h"
 #include "core/records.h"
 #include "core/suspension_records.h"
+#include "core/webhook_records.h"
 #include "store/location.h"
 #include "store/prepare.h"
 
@@ -53,7 +54,8 @@ using RowBatch = std::variant<
     std::vector<core::Signal>, std::vector<core::Satisfier>, std::vector<core::StreamMeta>,
     std::vector<core::FrameRow>, std::vector<core::SummaryRow>, std::vector<core::HmacKey>,
     std::vector<core::IdempotencyEntry>, std::vector<core::WorkerRow>,
-    std::vector<core::ExecutionEvent>, std::vector<core::LogEvent>>;
+    std::vector<core::ExecutionEvent>, std::vector<core::LogEvent>,
+    std::vector<core::EventTrim>, std::vector<core::Webhook>>;
 inline constexpr std::size_t transfer_tables = std::variant_size_v<RowBatch>;
 
 /// A batch without rows of a table, by its place in the order.

@@ -9,6 +9,7 @@
 #include "wire/flow_answers_in.h"
 #include "wire/records.h"
 #include "wire/request_in.h"
+#include "wire/event_answers.h"
 #include "wire/stream_answers.h"
 #include "wire/suspension_answers_in.h"
 
@@ -300,7 +301,8 @@ std::optional<typename Op::Result> result_of_status(const Op&, const Received& r
     if constexpr (std::is_same_v<Op, DescribeExecution> || std::is_same_v<Op, GetExecutionResult> ||
                   std::is_same_v<Op, DescribeFlow> || std::is_same_v<Op, DescribeEdge> ||
                   std::is_same_v<Op, GetFlowTag> || std::is_same_v<Op, FindWaitpoint> ||
-                  std::is_same_v<Op, ReadWaitpointToken> || std::is_same_v<Op, ReadStreamSummary>) {
+                  std::is_same_v<Op, ReadWaitpointToken> || std::is_same_v<Op, ReadStreamSummary> ||
+                  std::is_same_v<Op, DescribeWebhook>) {
         if (received.status == 404 && !received.body.empty()) {
             return typename Op::Result{};
         }

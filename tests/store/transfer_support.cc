@@ -85,6 +85,11 @@ void fill_store(Store& store) {
                        full_frame({1, 3}, 1), frame_of({1, 3}, 2), full_summary({1, 3}),
                        full_key("k2"), core::HmacKey{"k1", "x", false, 0, false, {}}));
     put(store, changes(full_worker(), worker_of("other", "two")));
+    core::Webhook webhook;
+    webhook.url = "https://example.com/\"hook\"";
+    webhook.secret = all_bytes();
+    webhook.last_error = "no answer";
+    put(store, changes(webhook));
     put(store, changes(idempotency_of("acme", "key", id_of(1, 513), t0 + 1)));
 }
 

@@ -1,5 +1,6 @@
 #include "client/remote_engine.h"
 
+#include <algorithm>
 #include <charconv>
 #include <thread>
 #include <type_traits>
@@ -186,6 +187,8 @@ void RemoteEngine::call(Request request, DoneFn done) {
         done(std::unexpected(std::move(ready).error()));
     } else if (auto* claim = ff::get_if<Claim>(&*ready)) {
         send_claim(*this, std::move(*claim), std::move(done));
+    } else if (auto* tail = ff::get_if<TailStream>(&*ready)) {
+        send_tail(*this, std::move(*tail), std::move(done));
     } else {
         send(std::make_shared<const Request>(std::move(*ready)), 1, std::move(done));
     }
@@ -216,20 +219,51 @@ void RemoteEngine::send(std::shared_ptr<const Request> request, int tried, DoneF
               });
 }
 
-void RemoteEngine::send_call(wire::Call call, bool repeat, int tried, HttpClient::Done done) {
+void RemoteEngine::send_call(wire::Call call, bool repeat, int tried, HttpClient::Done done,
+                             Patience patience) {
     wire::Call copy = repeat && tried < options_.tries ? call : wire::Call{};
-    http_->send(std::move(call), Answers::promptly, options_.request_timeout, {},
-                [this, copy = std::move(copy), repeat, tried,
+    const bool waits = patience.waits_ms > 0;
+    const auto timeout =
+        options_.request_timeout + std::chrono::milliseconds(waits ? patience.waits_ms + 5'000 : 0);
+    http_->send(std::move(call), waits ? Answers::when_it_likes : Answers::promptly, timeout,
+                patience.given_up,
+                [this, copy = std::move(copy), repeat, tried, patience,
                  done = std::move(done)](expected<wire::Received> received) mutable {
-                    if (!repeat || tried >= options_.tries || !is_passing(received)) {
+                    if (!repeat || tried >= options_.tries || !is_passing(received) ||
+                        patience.given_up.stop_requested()) {
                         done(std::move(received));
                         return;
                     }
                     http_->later(pause_before(tried), [this, copy = std::move(copy), tried,
+                                                       patience = std::move(patience),
                                                        done = std::move(done)]() mutable {
-                        send_call(std::move(copy), true, tried + 1, std::move(done));
+                        send_call(std::move(copy), true, tried + 1, std::move(done),
+                                  std::move(patience));
                     });
                 });
+}
+
+void send_tail(RemoteEngine& engine, TailStream tail, Engine::DoneFn done) {
+    if (tail.abandoned.stop_requested()) {
+        tail.block_ms = 0;  // it may have what is there
+        tail.abandoned = {};
+    }
+    const RemoteEngine::Patience patience{tail.block_ms, tail.abandoned};
+    Request request(std::in_place_type<TailStream>, std::move(tail));
+    wire::Call call = wire::write_request(request);
+    engine.send_call(
+        std::move(call), true, 1,
+        [request = std::move(request), patience,
+         done = std::move(done)](expected<wire::Received> received) mutable {
+            if (received) {
+                done(wire::read_answer(request, *received));
+            } else if (patience.given_up.stop_requested()) {
+                done(Response(StreamPage{}));  // nobody waits: as good as a time that is over
+            } else {
+                done(std::unexpected(std::move(received).error()));
+            }
+        },
+        patience);
 }
 
 std::chrono::milliseconds RemoteEngine::pause_before(int tried) {
@@ -257,6 +291,12 @@ bool may_repeat(const Request& request) {
                 return false;  // each makes another
             } else if constexpr (std::is_same_v<Op, Suspend>) {
                 return !op.idempotency_key.empty();  // else the second finds its lease gone
+            } else if constexpr (std::is_same_v<Op, AppendFrames>) {
+                // A frame without a number would be written once more.
+                return op.lease.lease_id.has_value() &&
+                       std::ranges::all_of(op.frames, [](const Frame& frame) {
+                           return frame.client_seq.has_value();
+                       });
             } else if constexpr (requires { op.lease; }) {
                 return op.lease.lease_id.has_value();  // fenced: replay-safe
             } else if constexpr (std::is_same_v<Op, Claim> || std::is_same_v<Op, ClaimForWorker> ||

@@ -62,8 +62,17 @@ class RemoteEngine final : public Engine {
     expected<Request> checked(Request request);
     /// Sends one checked operation, again if need be.
     void send(std::shared_ptr<const Request> request, int tried, DoneFn done);
+    /// How long a call may take beyond the usual, and who may end it before.
+    struct Patience {
+        DurationMs waits_ms = 0;
+        std::stop_token given_up = {};
+    };
     /// The same for a call of any form.
-    void send_call(wire::Call call, bool may_repeat, int tried, HttpClient::Done done);
+    void send_call(wire::Call call, bool may_repeat, int tried, HttpClient::Done done,
+                   Patience patience);
+    void send_call(wire::Call call, bool may_repeat, int tried, HttpClient::Done done) {
+        send_call(std::move(call), may_repeat, tried, std::move(done), {});
+    }
     [[nodiscard]] HttpClient& http() { return *http_; }
     [[nodiscard]] const RemoteOptions& options() const { return options_; }
 
@@ -80,6 +89,9 @@ bool may_repeat(const Request& request);
 
 /// A claim may wait longer than a request: it is asked for again until its time is over.
 void send_claim(RemoteEngine& engine, Claim claim, Engine::DoneFn done);
+
+/// A tail waits longer than a request may take, and no longer than its reader.
+void send_tail(RemoteEngine& engine, TailStream tail, Engine::DoneFn done);
 
 /// Many operations, those that have a route for many in as few requests as can be.
 void send_many(RemoteEngine& engine, std::vector<Request> requests,

@@ -103,6 +103,7 @@ class Following {
     enum class Next : std::uint8_t { frames, look_again, end };
 
     expected<Next> read();
+    expected<Next> after_nothing(bool came_early);
     expected<Next> after_closure();
     expected<Next> look();
     /// Asks, again while the engine cannot be reached and there is patience.
@@ -121,6 +122,7 @@ class Following {
     bool ended_ = false;
     std::optional<StreamClosedReason> closed_;
     FollowCursor cursor_;
+    std::chrono::milliseconds idle_pause_{0};
     std::vector<StreamFrame> page_;
     std::size_t at_ = 0;
 };

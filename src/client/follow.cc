@@ -22,6 +22,9 @@ constexpr DurationMs block_ms = 20'000;
 /// A wait for one that has not begun. Nobody says when it never will.
 constexpr DurationMs short_block_ms = 1'000;
 constexpr std::uint64_t frames_a_page = 500;
+/// Between looks at an engine that does not wait: one that only reads a store.
+constexpr milliseconds idle_pause_first{20};
+constexpr milliseconds idle_pause_max{250};
 constexpr milliseconds away_pause_first{100};
 constexpr milliseconds away_pause_max{2'000};
 
@@ -93,8 +96,10 @@ expected<Following::Next> Following::read() {
     op.visibility = options_.visibility;
     op.frame_types = options_.frame_types;
     op.abandoned = options_.stop;
+    const auto asked = SteadyTime::now();
     FF_TRY(StreamPage page, ask(op));
     if (!page.frames.empty()) {
+        idle_pause_ = milliseconds(0);
         page_ = std::move(page.frames);
         at_ = 0;
         after_ = page_.back().id;
@@ -105,8 +110,20 @@ expected<Following::Next> Following::read() {
         closed_ = page.closed_reason;
         return after_closure();
     }
+    return after_nothing(SteadyTime::now() - asked < idle_pause_first);
+}
+
+/// There is nothing new, and the stream is open.
+expected<Following::Next> Following::after_nothing(bool came_early) {
     FF_TRY(const Next next, look());
-    return options_.wait ? next : Next::end;
+    if (!options_.wait) {
+        return Next::end;
+    }
+    if (came_early && next != Next::end) {
+        pause_for(idle_pause_, options_.stop);
+        idle_pause_ = std::clamp(idle_pause_ * 2, idle_pause_first, idle_pause_max);
+    }
+    return next;
 }
 
 /// The stream of an attempt is closed and read. There may be another attempt, now or later.

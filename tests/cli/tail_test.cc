@@ -22,7 +22,6 @@ class Tailed : public OnEveryWay {
             op.worker_id = "w";
             op.worker_instance_id = "w-1";
             op.lease_ttl_ms = 600'000;
-            op.max_wait_ms = 10'000;
             const auto claimed = engine.run(op);
             ASSERT_TRUE(claimed.has_value() && claimed->tasks.size() == 1);
             handle = claimed->tasks[0].handle;
@@ -46,6 +45,8 @@ class Tailed : public OnEveryWay {
     void fail(const Handle& handle) {
         rig_.with_engine([&](Engine& engine) {
             EXPECT_TRUE(engine.run(Fail{handle, "boom", "transient"}).has_value());
+            // The engines of these tests leave alone what time demands.
+            EXPECT_TRUE(engine.run(RunScanner{"delayed_promoter"}).has_value());
         });
     }
     std::string submit(const std::vector<std::string>& more = {}) {
@@ -71,7 +72,7 @@ class Tailed : public OnEveryWay {
     }
     /// Two attempts of one that has ended.
     std::string two_attempts() {
-        const std::string id = submit({"--retries", "1", "--backoff", "1ms"});
+        const std::string id = submit({"--retries", "1", "--backoff", "0s"});
         const Handle first = claim();
         say(first, {frame("log", "one"), frame("log", "two"), frame("delta", "three")});
         fail(first);
@@ -150,7 +151,7 @@ TEST_P(Tailed, OnlyWhatIsAskedFor) {
 }
 
 TEST_P(Tailed, WhatIsSaidAppearsOnTheScreenAndTheEndEndsIt) {
-    const std::string id = submit({"--retries", "1", "--backoff", "1ms"});
+    const std::string id = submit({"--retries", "1", "--backoff", "0s"});
     FakeScreen screen({"tail", id}, 100, 30, around());
     const Handle first = claim();
     say(first, {line("from the first")});
@@ -198,7 +199,7 @@ TEST_P(Tailed, TheSummaryIsADocument) {
                   frame("summary", R"({"done":false})", FrameMode::summary)});
     EXPECT_EQ(rig_.ff({"tail", id, "--summary"}).out,
               "{\n  \"tokens\": 12,\n  \"done\": false\n}\n");
-    const js::Value document = rig_.json({"tail", id, "--summary", "-o", "json"});
+    const js::Value document = rig_.json({"tail", id, "--summary"});
     EXPECT_EQ(member(document, "version"), "2");
     EXPECT_EQ(member(document, "document"), R"({"tokens":12,"done":false})");
 }

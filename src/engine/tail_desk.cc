@@ -179,11 +179,13 @@ void TailDesk::serve(std::vector<ReaderPtr> readers) {
                 own.frames.push_back(frame);
             }
         }
-        if (has_end(own) || reader->abandoned || reader->deadline <= now) {
+        // A page may end before the stream does: what this reader wants may stand behind it.
+        const bool unsure = own.frames.empty() && !page->frames.empty();
+        if ((has_end(own) && !unsure) || reader->abandoned || reader->deadline <= now) {
             leave(reader);
             answer(reader, Response(Reply(std::move(own))));
-        } else if (!page->frames.empty() || !park(reader)) {
-            read(reader);  // the page was for others; there may be more behind it
+        } else if (unsure || !park(reader)) {
+            read(reader);
         }
     }
 }

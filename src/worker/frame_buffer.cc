@@ -125,10 +125,10 @@ void FrameBuffer::on_time() {
 }
 
 void FrameBuffer::wait_settled(Lock& lock) {
-    urgent_up_to_ = last_number_;
+    const std::uint64_t number = last_number_;
+    urgent_up_to_ = number;
     send_due(lock);
     lock.lock();
-    const std::uint64_t number = last_number_;
     wait_.until(lock, ClockWait::never, [&] {
         // Others may go on writing: only what was there is waited for.
         const bool sent = waiting_.empty() || *waiting_.front().client_seq > number;

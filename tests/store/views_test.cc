@@ -197,7 +197,7 @@ TEST_F(Views, streams_and_frames_are_words) {
     EXPECT_EQ(ask("summary_version || summary", "ff_streams" + of), R"(3{"a":1})");
     EXPECT_EQ(ask("COUNT(*) || (summary IS NULL)", "ff_streams WHERE attempt_index = 0"), "11");
     EXPECT_EQ(ask("execution_id || frame_id", "ff_stream_frames"),
-              id_of(1).to_string() + FrameId{t0, 7}.to_string());
+              id_of(1).to_string() + full_frame(key, 7).key.id.to_string());
     EXPECT_EQ(ask("mode || frame_type || correlation_id || ttl_ms", "ff_stream_frames"),
               "best_effortlogc5000");
 }

@@ -15,8 +15,8 @@
 // asked for again without writing anything twice, and an engine that cannot be reached is waited
 // for as long as the lease lasts. Before the task is finished, in whatever way, the rest is sent.
 //
-// What the engine refused is told by the next call of a writer, which does nothing else then. Frames
-// behind a refused one are written all the same; only when the lease is lost
+// What the engine refused is told by the next call of a writer, which does nothing else then.
+// Frames behind a refused one are written all the same; only when the lease is lost
 // (`stale_owner_cannot_append`) or the stream closed (`stream_closed`) nothing can be written any
 // more. What is refused after the last call is logged: call flush() where it matters.
 //

@@ -134,7 +134,8 @@ TEST_F(WorkerExec, ALineThatIsLongerThanAFrameIsCut) {
     const std::string id = submit(rig, {"talk"});
     // 200,000 bytes; a character of two bytes lies across each place where a frame is full.
     const Ran ran = shell(rig, R"sh(
-        worker --tasks 1 --stream -- sh -c 'printf x; yes ä | head -n 99999 | tr -d "\n"; echo')sh");
+        worker --tasks 1 --stream -- \
+            sh -c 'printf x; yes ä | head -n 99999 | tr -d "\n"; echo')sh");
     EXPECT_EQ(ran.code, 0) << ran.err;
     const auto frames = rig.ff({"tail", id, "-o", "jsonl"}).json_lines();
     ASSERT_EQ(frames.size(), 4U);

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <map>
+#include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "worker/frame_buffer.h"
@@ -409,6 +412,52 @@ TEST_F(Streams, AnEngineThatIsAwayIsWaitedForAsLongAsTheLeaseLasts) {
         clock->advance(100);
         return state(id) == PublicState::completed;
     }));
+}
+
+TEST_F(Streams, ManyWritersAndABadConnectionLoseNothingAndRepeatNothing) {
+    constexpr unsigned seed = 7;
+    constexpr int writers = 4;
+    constexpr int each = 300;
+    Worker worker(engine, options());
+    worker.on("k", [&](Task& task) {
+        std::vector<std::jthread> threads;
+        for (int writer = 0; writer < writers; ++writer) {
+            threads.emplace_back([&task, writer] {
+                std::minstd_rand random(seed + static_cast<unsigned>(writer));
+                FrameWriter out = task.frames();
+                for (int i = 0; i < each; ++i) {
+                    const std::string text = std::to_string(i);
+                    const std::string type = "writer " + std::to_string(writer);
+                    switch (random() % 16) {
+                        case 0: (void)task.append(type, text); break;
+                        case 1: out.flush(); [[fallthrough]];
+                        default: out.write(type, text); break;
+                    }
+                }
+            });
+        }
+    });
+    std::minstd_rand faults(seed);  // used under the engine's own lock
+    const auto now_and_then = [&](const Request& request) -> std::optional<Error> {
+        const bool fault = ff::holds_alternative<AppendFrames>(request) && faults() % 4 == 0;
+        return fault ? std::optional<Error>(unreachable()) : std::nullopt;
+    };
+    engine->refuse(now_and_then);
+    engine->lose_answers(now_and_then);
+    start(worker);
+    const ExecutionId id = submit(Submit("k"));
+    ASSERT_TRUE(eventually([&] {
+        clock->advance(20);
+        return worker.stats().completed == 1;
+    })) << lines->all();
+    std::map<std::string, Texts> heard;
+    for (const StreamFrame& frame : page(id).frames) {
+        heard[frame.frame_type].push_back(frame.payload);
+    }
+    ASSERT_EQ(heard.size(), static_cast<std::size_t>(writers));
+    for (const auto& [writer, texts] : heard) {
+        EXPECT_EQ(texts, numbers(each)) << writer << ", seed " << seed;
+    }
 }
 
 TEST_F(Streams, ATaskReadsWhatItAndItsEarlierAttemptsWrote) {

@@ -23,6 +23,7 @@
 #include <ff/engine.h>
 #include <ff/exception.h>
 #include <ff/flow_builder.h>
+#include <ff/follow.h>
 #include <ff/inputs.h>
 #include <ff/listing.h>
 #include <ff/submit.h>
@@ -305,6 +306,20 @@ class Client {
         return value_or_throw(try_suspensions(id));
     }
     expected<std::vector<SuspensionInfo>> try_suspensions(const ExecutionId& id);
+
+    // ----------------------------------------------------------------------------- streams
+
+    /// What it says, over all its attempts, until it has ended; see ff/follow.h.
+    [[nodiscard]] Following follow(const ExecutionId& id, FollowOptions options = {});
+    /// One attempt, until its stream is closed.
+    [[nodiscard]] Following follow(const ExecutionId& id, std::uint32_t attempt_index);
+    /// The document that an attempt has made, the latest when none is named; nothing without one.
+    std::optional<StreamSummary> summary(const ExecutionId& id,
+                                         std::optional<std::uint32_t> attempt_index = {}) {
+        return value_or_throw(try_summary(id, attempt_index));
+    }
+    expected<std::optional<StreamSummary>> try_summary(
+        const ExecutionId& id, std::optional<std::uint32_t> attempt_index = {});
 
     // ------------------------------------------------------------------------------- lists
     // Of the client's namespace, unless the filter names another.

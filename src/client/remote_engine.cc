@@ -1,5 +1,6 @@
 #include "client/remote_engine.h"
 
+#include <algorithm>
 #include <charconv>
 #include <thread>
 #include <type_traits>
@@ -38,17 +39,26 @@ Patience patience_of(const Request& request) {
     return {};
 }
 
+/// Who has given up already may have what is there.
+void look_only(Request& request) {
+    if (auto* tail = ff::get_if<TailStream>(&request)) {
+        tail->block_ms = 0;
+        tail->abandoned = {};
+    } else if (auto* events = ff::get_if<ReadEvents>(&request)) {
+        events->block_ms = 0;
+        events->abandoned = {};
+    }
+}
+
 /// A read that waits and is given up has found nothing, here as in an engine of this process.
 Response given_up(const Request& request, Error error) {
-    if (!error.field("given_up").empty()) {
+    if (patience_of(request).abandoned.stop_requested()) {
         if (ff::holds_alternative<TailStream>(request)) {
             return Reply(StreamPage{});
         }
-        if (const auto* events = ff::get_if<ReadEvents>(&request)) {
-            EventPage page;
-            page.next_cursor = events->cursor;
-            return Reply(std::move(page));
-        }
+        EventPage page;
+        page.next_cursor = ff::get<ReadEvents>(request).cursor;
+        return Reply(std::move(page));
     }
     return std::unexpected(std::move(error));
 }
@@ -211,6 +221,9 @@ void RemoteEngine::call(Request request, DoneFn done) {
             done(settle(minted, std::move(response)));
         };
     }
+    if (patience_of(request).abandoned.stop_requested()) {
+        look_only(request);
+    }
     auto ready = checked(std::move(request));
     if (!ready) {
         done(std::unexpected(std::move(ready).error()));
@@ -254,11 +267,13 @@ void RemoteEngine::send_call(wire::Call call, const Patience& patience, bool rep
     wire::Call copy = repeat && tried < options_.tries ? call : wire::Call{};
     http_->send(std::move(call),
                 patience.wait_ms > 0 ? Answers::when_it_likes : Answers::promptly,
-                options_.request_timeout + std::chrono::milliseconds(patience.wait_ms),
+                options_.request_timeout +
+                    std::chrono::milliseconds(patience.wait_ms > 0 ? patience.wait_ms + 5'000 : 0),
                 patience.abandoned,
                 [this, copy = std::move(copy), patience, repeat, tried,
                  done = std::move(done)](expected<wire::Received> received) mutable {
-                    if (!repeat || tried >= options_.tries || !is_passing(received)) {
+                    if (!repeat || tried >= options_.tries || !is_passing(received) ||
+                        patience.abandoned.stop_requested()) {
                         done(std::move(received));
                         return;
                     }
@@ -294,6 +309,12 @@ bool may_repeat(const Request& request) {
                 return false;  // each makes another
             } else if constexpr (std::is_same_v<Op, Suspend>) {
                 return !op.idempotency_key.empty();  // else the second finds its lease gone
+            } else if constexpr (std::is_same_v<Op, AppendFrames>) {
+                // A frame without a number would be written once more.
+                return op.lease.lease_id.has_value() &&
+                       std::ranges::all_of(op.frames, [](const Frame& frame) {
+                           return frame.client_seq.has_value();
+                       });
             } else if constexpr (requires { op.lease; }) {
                 return op.lease.lease_id.has_value();  // fenced: replay-safe
             } else if constexpr (std::is_same_v<Op, Claim> || std::is_same_v<Op, ClaimForWorker> ||

@@ -44,6 +44,11 @@ struct TailKind {
                 own.frames.push_back(frame);
             }
         }
+        if (own.frames.empty() && !page.frames.empty()) {
+            // A page may end before the stream does: what this reader wants may stand behind it.
+            own.closed_at.reset();
+            own.closed_reason.reset();
+        }
         return own;
     }
 };

@@ -297,6 +297,8 @@ const std::string signals_after =
     select_where<Signal>("eid = $1 AND seq > $2 ORDER BY seq LIMIT $3");
 const std::string stream_meta_by_key =
     select_where<core::StreamMeta>("eid = $1 AND attempt_index = $2");
+const std::string stream_metas_of =
+    select_where<core::StreamMeta>("eid = $1 ORDER BY attempt_index");
 const std::string summary_by_key =
     select_where<core::SummaryRow>("eid = $1 AND attempt_index = $2");
 namespace {
@@ -361,6 +363,7 @@ std::vector<std::string> gather_texts() {
         groups_of_flow,
         work_by_key,
         stream_meta_by_key,
+        stream_metas_of,
         summary_by_key,
         streams_to_sweep,
         stream_metas_delete,

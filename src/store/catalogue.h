@@ -136,6 +136,7 @@ extern const std::string signal_by_key;
 extern const std::string signals_after;
 extern const std::string satisfiers_of;
 extern const std::string stream_meta_by_key;
+extern const std::string stream_metas_of;
 extern const std::string summary_by_key;
 /// Between two ids, both included.
 extern const ByOrder frames_between;

@@ -156,6 +156,7 @@ class MemoryReader final : public Reader {
                                                 std::span<const std::uint64_t> seqs) override;
     expected<std::vector<core::Satisfier>> satisfiers(const core::SuspensionKey& key) override;
     expected<std::optional<core::StreamMeta>> stream_meta(const core::StreamKey& key) override;
+    expected<std::vector<core::StreamMeta>> streams_of(Eid eid) override;
     expected<std::optional<core::SummaryRow>> summary(const core::StreamKey& key) override;
     expected<std::vector<core::FrameRow>> frames(const core::StreamKey& key, const FrameId& from,
                                                  const FrameId& to, Order order,

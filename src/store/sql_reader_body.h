@@ -389,6 +389,13 @@ expected<std::optional<core::StreamMeta>> SqlReader<Statements>::stream_meta(
 }
 
 template <class Statements>
+expected<std::vector<core::StreamMeta>> SqlReader<Statements>::streams_of(Eid eid) {
+    auto& s = statements_.get(sql::stream_metas_of);
+    s.integer(eid);
+    return select_all<core::StreamMeta>(s);
+}
+
+template <class Statements>
 expected<std::optional<core::SummaryRow>> SqlReader<Statements>::summary(
     const core::StreamKey& key) {
     auto& s = statements_.get(sql::summary_by_key);

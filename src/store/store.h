@@ -184,6 +184,8 @@ class Reader {
 
     // ---- streams
     virtual expected<std::optional<core::StreamMeta>> stream_meta(const core::StreamKey& key) = 0;
+    /// Those of all attempts of an execution that have one, by attempt.
+    virtual expected<std::vector<core::StreamMeta>> streams_of(Eid eid) = 0;
     virtual expected<std::optional<core::SummaryRow>> summary(const core::StreamKey& key) = 0;
     /// Frames between two ids, both included.
     virtual expected<std::vector<core::FrameRow>> frames(const core::StreamKey& key,

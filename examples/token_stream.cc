@@ -52,10 +52,11 @@ void run() {
     ff::Backoff at_once;
     at_once.type = ff::Backoff::Type::fixed;
     at_once.delay_ms = 0;
-    const auto id = client.submit(ff::Submit("ask", Question{"what is six by seven?"})
-                                      .lane("models")
-                                      .retries(1)
-                                      .backoff(at_once))
+    const auto id = client
+                        .submit(ff::Submit("ask", Question{"what is six by seven?"})
+                                    .lane("models")
+                                    .retries(1)
+                                    .backoff(at_once))
                         .id();
 
     ff::FollowOptions words;

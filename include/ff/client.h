@@ -321,6 +321,17 @@ class Client {
     expected<std::optional<StreamSummary>> try_summary(
         const ExecutionId& id, std::optional<std::uint32_t> attempt_index = {});
 
+    // ------------------------------------------------------------------------------ events
+
+    /// What happens, of one family, from a place on; an empty one is now. Of all namespaces, unless
+    /// the filter names one. Keep the cursor of what you have handled, and go on from it.
+    [[nodiscard]] std::unique_ptr<Subscription> subscribe(EventFamily family, EventCursor from = {},
+                                                          EventFilter filter = {}) {
+        return value_or_throw(try_subscribe(family, from, std::move(filter)));
+    }
+    expected<std::unique_ptr<Subscription>> try_subscribe(EventFamily family, EventCursor from = {},
+                                                          EventFilter filter = {});
+
     // ------------------------------------------------------------------------------- lists
     // Of the client's namespace, unless the filter names another.
 

@@ -15,6 +15,7 @@
 #include "cli/bench_http.h"
 #include "cli/bench_lifecycle.h"
 #include "cli/bench_postgres.h"
+#include "cli/bench_streams.h"
 #include "cli/bench_suspend.h"
 #include "cli/temp_folder.h"
 #include "cli/terminal.h"
@@ -91,6 +92,9 @@ expected<void> run(const BenchOptions& options) {
     }
     if (wanted(BenchSuite::suspend)) {
         FF_TRY_VOID(bench_suspend(options, folder.path(), figures));
+    }
+    if (wanted(BenchSuite::streams)) {
+        FF_TRY_VOID(bench_streams(options, folder.path(), figures));
     }
     if (wanted(BenchSuite::growth)) {
         FF_TRY_VOID(bench_growth(options, folder.path(), figures));

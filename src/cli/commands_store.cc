@@ -192,9 +192,9 @@ ExitCode inspect_with(const InspectArgs& args, const std::function<ExitCode()>& 
     return run();
 }
 
-using Show = std::function<expected<std::string>(const Session&)>;
+using InspectShow = std::function<expected<std::string>(const Session&)>;
 
-Action showing(const Inspect& args, const Show& show) {
+Action showing(const Inspect& args, const InspectShow& show) {
     return [args, show] {
         return inspect_with(*args, [&] { return print_from(args->common(), show); });
     };

@@ -20,7 +20,7 @@ namespace ff::cli {
 
 namespace {
 
-constexpr std::size_t candidates_shown = 5;
+constexpr std::size_t candidate_flows_shown = 5;
 
 /// The digits of a UUID or of its end, in lower case; empty when it is neither.
 std::string digits_of(const std::string& text) {
@@ -38,7 +38,7 @@ std::string digits_of(const std::string& text) {
 
 Error ambiguous(const std::string& word, const std::vector<FlowId>& found) {
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < std::min(found.size(), candidates_shown); ++i) {
+    for (std::size_t i = 0; i < std::min(found.size(), candidate_flows_shown); ++i) {
         names.push_back(found[i].to_string());
     }
     return {ErrorCode::invalid_input,

@@ -7,8 +7,8 @@
 #include "base/utf8.h"
 #include "wire/answers.h"
 #include "wire/errors.h"
-#include "wire/flow_records.h"
 #include "wire/event_answers.h"
+#include "wire/flow_records.h"
 #include "wire/records.h"
 
 namespace ff::cli {

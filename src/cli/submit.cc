@@ -24,7 +24,7 @@ namespace ff::cli {
 
 namespace {
 
-std::unexpected<Error> bad_input(std::string what) {
+std::unexpected<Error> bad_submit(std::string what) {
     return ff::fail(ErrorCode::invalid_input, std::move(what));
 }
 
@@ -45,8 +45,8 @@ expected<js::Value> given_policy(const std::string& word) {
     }
     auto value = js::parse(text);
     if (!value || value->if_object() == nullptr) {
-        return bad_input(fmt::format("--policy: {}",
-                                     value ? "a policy is a JSON object" : value.error().detail));
+        return bad_submit(fmt::format("--policy: {}",
+                                      value ? "a policy is a JSON object" : value.error().detail));
     }
     return value;
 }
@@ -67,7 +67,7 @@ expected<void> apply_backoff_word(const std::string& text, std::string_view word
             return {};
         }
     }
-    return bad_input(fmt::format("{}: \"{}\" is not known; write x2 or jitter", text, word));
+    return bad_submit(fmt::format("{}: \"{}\" is not known; write x2 or jitter", text, word));
 }
 
 }  // namespace
@@ -80,13 +80,13 @@ expected<js::Value> parse_backoff(const std::string& text) {
     FF_TRY(const DurationMs first, parse_span(spans.substr(0, dots)));
     if (dots == std::string_view::npos) {
         if (comma != std::string_view::npos) {
-            return bad_input(text + ": a fixed backoff has no further words; write it as 1s..1m");
+            return bad_submit(text + ": a fixed backoff has no further words; write it as 1s..1m");
         }
         return js::Value(js::Object{{"type", "fixed"}, {"delay_ms", first}});
     }
     FF_TRY(const DurationMs last, parse_span(spans.substr(dots + 2)));
     if (last < first) {
-        return bad_input(text + ": the longest delay is shorter than the first");
+        return bad_submit(text + ": the longest delay is shorter than the first");
     }
     js::Value backoff = js::Object{{"type", "exponential"},
                                    {"initial_delay_ms", first},
@@ -113,7 +113,7 @@ expected<std::optional<std::string>> policy_of(const SubmitOptions& options) {
     if (options.backoff) {
         auto backoff = parse_backoff(*options.backoff);
         if (!backoff) {
-            return bad_input("--backoff: " + backoff.error().detail);
+            return bad_submit("--backoff: " + backoff.error().detail);
         }
         object_in(policy, "retry_policy").set("backoff", std::move(*backoff));
     }
@@ -132,7 +132,7 @@ expected<std::optional<std::string>> policy_of(const SubmitOptions& options) {
     }
     std::string text = js::dump(policy);
     if (const auto checked = Policy::parse(text); !checked) {
-        return bad_input("the policy is not right: " + checked.error().message());
+        return bad_submit("the policy is not right: " + checked.error().message());
     }
     return text;
 }
@@ -145,7 +145,7 @@ expected<CreateExecution> execution_of(const SubmitOptions& options, TimestampMs
     op.priority = options.priority.value_or(0);
     op.creator_identity = options.creator;
     if (options.key && options.key->empty()) {
-        return bad_input("--key: it is empty, and would make nothing the same as before");
+        return bad_submit("--key: it is empty, and would make nothing the same as before");
     }
     op.idempotency_key = options.key;
     FF_TRY(op.tags, parse_tags(options.tags));
@@ -161,7 +161,7 @@ expected<CreateExecution> execution_of(const SubmitOptions& options, TimestampMs
         }
         auto at = parse_moment(*text, now, Towards::future);
         if (!at) {
-            return bad_input(fmt::format("{}: {}", name, at.error().detail));
+            return bad_submit(fmt::format("{}: {}", name, at.error().detail));
         }
         return *at;
     };
@@ -188,7 +188,7 @@ expected<void> check_execution(const CreateExecution& op, TimestampMs now) {
 
 expected<void> add_payload(const SubmitOptions& options, CreateExecution& op) {
     if (options.payload && options.file) {
-        return bad_input("give the payload as an argument or with --file, not both");
+        return bad_submit("give the payload as an argument or with --file, not both");
     }
     if (options.file) {
         FF_TRY(op.input_payload, read_bytes(*options.file));
@@ -199,7 +199,7 @@ expected<void> add_payload(const SubmitOptions& options, CreateExecution& op) {
     }
     if (options.json) {
         if (const auto value = js::parse(op.input_payload); !value) {
-            return bad_input("the payload is not JSON: " + value.error().detail);
+            return bad_submit("the payload is not JSON: " + value.error().detail);
         }
         op.payload_encoding = "json";
     }

@@ -182,6 +182,11 @@ Following Client::follow(const ExecutionId& id, std::uint32_t attempt_index) {
     return follow(id, std::move(options));
 }
 
+expected<std::unique_ptr<Subscription>> Client::try_subscribe(EventFamily family, EventCursor from,
+                                                              EventFilter filter) {
+    return engine_->subscribe(family, from, std::move(filter));
+}
+
 expected<std::optional<StreamSummary>> Client::try_summary(
     const ExecutionId& id, std::optional<std::uint32_t> attempt_index) {
     if (!attempt_index) {

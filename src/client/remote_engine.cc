@@ -265,8 +265,7 @@ void RemoteEngine::send(std::shared_ptr<const Request> request, int tried, DoneF
 void RemoteEngine::send_call(wire::Call call, const Patience& patience, bool repeat, int tried,
                              HttpClient::Done done) {
     wire::Call copy = repeat && tried < options_.tries ? call : wire::Call{};
-    http_->send(std::move(call),
-                patience.wait_ms > 0 ? Answers::when_it_likes : Answers::promptly,
+    http_->send(std::move(call), patience.wait_ms > 0 ? Answers::when_it_likes : Answers::promptly,
                 options_.request_timeout +
                     std::chrono::milliseconds(patience.wait_ms > 0 ? patience.wait_ms + 5'000 : 0),
                 patience.abandoned,

@@ -189,7 +189,8 @@ expected<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::start(std::unique_ptr<
         e.reads_.push_back(std::move(job));
         e.reads_arrived_.notify_one();
     };
-    e.tails_ = std::make_unique<TailDesk>(*e.store_, *e.clock_, e.options_.waiting_claims_max, later);
+    e.tails_ =
+        std::make_unique<TailDesk>(*e.store_, *e.clock_, e.options_.waiting_claims_max, later);
     e.events_ =
         std::make_unique<EventDesk>(*e.store_, *e.clock_, e.options_.waiting_claims_max, later);
     Writer::Notices notices;
@@ -445,10 +446,10 @@ void EmbeddedEngine::read_later(Request request, DoneFn done) {
     {
         std::lock_guard lock(reads_mutex_);
         if (!stopping_ && reads_.size() < options_.queue_commands_max) {
-            reads_.emplace_back(
-                [this, request = std::move(request), done = std::move(done)]() mutable {
-                    read_now(request, std::move(done));
-                });
+            reads_.emplace_back([this, request = std::move(request), asked_at = clock_->now(),
+                                 done = std::move(done)]() mutable {
+                read_now(request, asked_at, std::move(done));
+            });
             reads_arrived_.notify_one();
             return;
         }
@@ -460,15 +461,15 @@ void EmbeddedEngine::read_later(Request request, DoneFn done) {
     done(std::unexpected(std::move(refusal)));
 }
 
-void EmbeddedEngine::read_now(const Request& request, DoneFn done) {
+void EmbeddedEngine::read_now(const Request& request, TimestampMs asked_at, DoneFn done) {
     if (const auto* rotate = ff::get_if<RotateWaitpointKey>(&request)) {
         rotate_key(*rotate, std::move(done));
     } else if (const auto* webhook = ff::get_if<CreateWebhook>(&request)) {
         create_webhook(*webhook, std::move(done));
     } else if (const auto* tail = ff::get_if<TailStream>(&request)) {
-        tails_->ask(*tail, std::move(done));
+        tails_->ask(*tail, asked_at, std::move(done));
     } else if (const auto* events = ff::get_if<ReadEvents>(&request)) {
-        events_->ask(*events, std::move(done));
+        events_->ask(*events, asked_at, std::move(done));
     } else {
         done(read(request));
     }

@@ -53,7 +53,7 @@ class EmbeddedEngine final : public Engine {
     void watch_abandonment(Pending& pending);
     void read_later(Request request, DoneFn done);
     /// Answers a read, or begins what begins with one, on a reading thread.
-    void read_now(const Request& request, DoneFn done);
+    void read_now(const Request& request, TimestampMs asked_at, DoneFn done);
     void submit(Request request, DoneFn done);
     /// Finds the place where a webhook begins, then creates it.
     void create_webhook(CreateWebhook args, DoneFn done);

@@ -32,7 +32,8 @@ struct EventKind {
     static bool is_answer(const Page& page) {
         return !page.events.empty() || page.gap || page.fault;
     }
-    static bool is_last(const Page& page) { return page.at_end; }
+    /// After a gap or a fault everybody reads for himself.
+    static bool is_last(const Page& page) { return page.at_end && !page.gap && !page.fault; }
     static Op common(std::span<const Op* const> ops) {
         Op out = **std::ranges::min_element(ops, {}, [](const Op* op) { return op->cursor; });
         out.limit = events_per_read_max;
@@ -43,7 +44,7 @@ struct EventKind {
         Page own;
         if (page.gap || page.fault) {
             own.next_cursor = op.cursor;
-            return own;  // it reads by itself
+            return own;
         }
         own.next_cursor = std::max(op.cursor, page.next_cursor);
         own.at_end = page.at_end;
@@ -65,8 +66,8 @@ struct EventKind {
 
 class EventDesk : public WaitDesk<EventKind> {
   public:
-    using WaitDesk::WaitDesk;
     using WaitDesk::changed;
+    using WaitDesk::WaitDesk;
     /// Something was written to these families, and it is durable.
     void changed(EventFamilies families) {
         if (is_empty()) {

@@ -31,9 +31,8 @@ struct TailKind {
         Op out;
         out.execution_id = ops.front()->execution_id;
         out.attempt_index = ops.front()->attempt_index;
-        out.after = (*std::ranges::min_element(ops, {}, [](const Op* op) {
-                        return op->after.id;
-                    }))->after;
+        out.after =
+            (*std::ranges::min_element(ops, {}, [](const Op* op) { return op->after.id; }))->after;
         out.limit = frames_per_read_max;
         return out;
     }
@@ -55,8 +54,8 @@ struct TailKind {
 
 class TailDesk : public WaitDesk<TailKind> {
   public:
-    using WaitDesk::WaitDesk;
     using WaitDesk::changed;
+    using WaitDesk::WaitDesk;
     /// These executions have changed, and it is durable.
     void changed(std::span<const ExecutionId> executions) {
         if (is_empty()) {

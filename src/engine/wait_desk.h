@@ -49,8 +49,8 @@ class WaitDesk {
     WaitDesk(store::Store& store, Clock& clock, std::size_t waiting_max, ReadLater later)
         : store_(store), clock_(clock), waiting_max_(waiting_max), later_(std::move(later)) {}
 
-    /// Answers when there is something, or the time is over.
-    void ask(Op op, Engine::DoneFn done);
+    /// Answers when there is something, or the time is over, which began when it was asked.
+    void ask(Op op, TimestampMs asked_at, Engine::DoneFn done);
     /// Something was written to the places of [from, to], and it is durable.
     void changed(const Place& from, const Place& to) {
         if (is_empty()) {
@@ -138,13 +138,13 @@ class WaitDesk {
 };
 
 template <class Kind>
-void WaitDesk<Kind>::ask(Op op, Engine::DoneFn done) {
+void WaitDesk<Kind>::ask(Op op, TimestampMs asked_at, Engine::DoneFn done) {
     if (auto fine = Kind::check(op); !fine) {
         done(std::unexpected(std::move(fine).error()));
         return;
     }
     auto reader = std::make_shared<Reader>();
-    reader->deadline = clock_.now() + op.block_ms;
+    reader->deadline = asked_at + op.block_ms;
     reader->place = Kind::place_of(op);
     reader->op = std::move(op);
     reader->done = std::move(done);

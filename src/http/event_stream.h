@@ -22,7 +22,7 @@ inline constexpr std::string_view stream_opening = "retry: 1000\n\n";
 /// How long a stream is silent; then a comment says that it is alive.
 inline constexpr DurationMs stream_silence_ms = 15'000;
 
-/// The answer that begins a stream.
+/// The answer that begins a stream; without parts it is all of it.
 wire::Answer begin_stream(std::string text, std::shared_ptr<wire::BodyParts> parts);
 
 /// `Op` waits in the engine (`block_ms`, `abandoned`). `Spell` writes what it answered, moves the
@@ -46,10 +46,9 @@ class EventStream final : public wire::BodyParts,
     }
 
     void next(std::move_only_function<void(wire::BodyPart)> give) override {
-        service_.engine().async(op_, [self = this->shared_from_this(), give = std::move(give)](
-                                         expected<Page> page) mutable {
-            give(self->part_of(std::move(page)));
-        });
+        service_.engine().async(
+            op_, [self = this->shared_from_this(), give = std::move(give)](
+                     expected<Page> page) mutable { give(self->part_of(std::move(page))); });
     }
 
   private:
@@ -79,5 +78,32 @@ class EventStream final : public wire::BodyParts,
     const std::stop_token gone_;
     const Spell spell_;
 };
+
+/// Begins a stream with a page, so that what is wrong with the request, or with the engine, is told
+/// as such.
+template <class Op>
+void stream_from(Service& service, Exchange exchange, Op op, std::shared_ptr<Permit> permit,
+                 typename EventStream<Op>::Spell spell) {
+    op.block_ms = 0;
+    service.engine().async(
+        op, [&service, op, spell, permit = std::move(permit), gone = std::move(exchange.gone),
+             respond = std::move(exchange.respond)](expected<typename Op::Result> page) mutable {
+            respond([&service, op = std::move(op), spell, permit = std::move(permit),
+                     gone = std::move(gone), page = std::move(page)](Client) mutable {
+                if (!page) {
+                    return wire::write_error(page.error(), Op::name);
+                }
+                std::string text;
+                const bool last = spell(op, *page, text);
+                text.insert(0, stream_opening);
+                std::shared_ptr<wire::BodyParts> parts;
+                if (!last) {
+                    parts = std::make_shared<EventStream<Op>>(
+                        service, std::move(permit), std::move(op), std::move(gone), spell);
+                }
+                return begin_stream(std::move(text), std::move(parts));
+            });
+        });
+}
 
 }  // namespace ff::http

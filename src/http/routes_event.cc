@@ -36,30 +36,6 @@ bool spell_events(ReadEvents& op, EventPage& page, std::string& out) {
     return false;
 }
 
-/// A stream that begins with a page, so that what is wrong with the request is told as such.
-void stream_events(Service& service, Exchange exchange, ReadEvents op,
-                   std::shared_ptr<Permit> permit) {
-    op.limit = events_per_part;
-    op.block_ms = 0;
-    service.engine().async(op, [&service, op, permit = std::move(permit),
-                                gone = std::move(exchange.gone),
-                                respond = std::move(exchange.respond)](
-                                   expected<EventPage> page) mutable {
-        respond([&service, op = std::move(op), permit = std::move(permit), gone = std::move(gone),
-                 page = std::move(page)](Client) mutable {
-            if (!page) {
-                return wire::write_error(page.error(), ReadEvents::name);
-            }
-            std::string text;
-            spell_events(op, *page, text);
-            return begin_stream(
-                std::string(stream_opening) + text,
-                std::make_shared<EventStream<ReadEvents>>(service, std::move(permit), std::move(op),
-                                                          std::move(gone), &spell_events));
-        });
-    });
-}
-
 void read_events(Service& service, Exchange exchange) {
     auto op = read_operation<ReadEvents>(exchange);
     if (!op) {
@@ -87,15 +63,16 @@ void read_events(Service& service, Exchange exchange) {
         }
     }
     if (exchange.wants_events) {
-        stream_events(service, std::move(exchange), std::move(*op), std::move(permit));
+        op->limit = events_per_part;
+        stream_from(service, std::move(exchange), std::move(*op), std::move(permit), &spell_events);
         return;
     }
     op->abandoned = exchange.gone;
-    service.engine().async(std::move(*op), [permit = std::move(permit),
-                                            respond = std::move(exchange.respond)](
-                                               expected<EventPage> page) mutable {
-        respond_with<ReadEvents>(std::move(respond), std::move(page));
-    });
+    service.engine().async(
+        std::move(*op), [permit = std::move(permit),
+                         respond = std::move(exchange.respond)](expected<EventPage> page) mutable {
+            respond_with<ReadEvents>(std::move(respond), std::move(page));
+        });
 }
 
 template <class Op>

@@ -1,5 +1,4 @@
 // Attempt streams: appending under a lease, pages, and tails that may wait.
-#include "engine/reads.h"
 #include "http/event_stream.h"
 #include "http/operation_route.h"
 #include "http/routes.h"
@@ -84,10 +83,6 @@ void follow_stream(Service& service, Exchange exchange) {
         }
         op->after = *place;
     }
-    if (const auto fine = engine::check(*op); !fine) {
-        exchange.answer(wire::write_error(fine.error(), TailStream::name));
-        return;
-    }
     if (service.draining()) {
         exchange.answer(wire::write_error({ErrorCode::shutting_down, {}, {}}));
         return;
@@ -96,10 +91,7 @@ void follow_stream(Service& service, Exchange exchange) {
     if (!permit) {
         return;
     }
-    exchange.answer(begin_stream(
-        std::string(stream_opening),
-        std::make_shared<EventStream<TailStream>>(service, std::move(permit), std::move(*op),
-                                                  std::move(exchange.gone), &spell_frames)));
+    stream_from(service, std::move(exchange), std::move(*op), std::move(permit), &spell_frames);
 }
 
 }  // namespace

@@ -41,12 +41,14 @@ std::string trim_mark(const std::string& select) {
            " ON CONFLICT (family) DO UPDATE SET through = excluded.through";
 }
 
-EventTexts event_texts(const std::string& table, const std::string& only) {
-    const std::string from = " FROM " + table + " WHERE " + only;
-    return {"SELECT MAX(event_id) FROM (SELECT event_id, occurred_at" + from +
-                "event_id > 0 ORDER BY event_id LIMIT $1) t WHERE t.occurred_at < $2",
-            "SELECT event_id" + from + "event_id > $1 ORDER BY event_id LIMIT 1 OFFSET $2",
-            "SELECT COUNT(*)" + from + "event_id > $1 AND event_id <= $2"};
+EventTexts event_texts(const std::string& from, const std::string& first,
+                       const std::string& second) {
+    return {"SELECT MAX(event_id) FROM (SELECT event_id, occurred_at FROM " + from +
+                "event_id > 0 ORDER BY event_id LIMIT " + first + ") t WHERE t.occurred_at < " +
+                second,
+            "SELECT event_id FROM " + from + "event_id > " + first +
+                " ORDER BY event_id LIMIT 1 OFFSET " + second,
+            "SELECT COUNT(*) FROM " + from + "event_id > " + first + " AND event_id <= " + second};
 }
 
 }  // namespace
@@ -202,7 +204,8 @@ const std::string completion_mark = trim_mark(
 const std::string lease_mark = trim_mark(
     "SELECT 1, MAX(event_id) FROM ff_exec_event WHERE event_id <= $1 AND lease_event <> 0");
 const std::string log_mark = trim_mark(
-    "SELECT $2 + 2, MAX(event_id) FROM ff_log_event WHERE event_id <= $1 AND family = $2");
+    "SELECT family + 2, MAX(event_id) FROM ff_log_event WHERE event_id <= $1 AND family = $2"
+    " GROUP BY family");
 const std::string exec_events_trim = "DELETE FROM ff_exec_event WHERE event_id <= $1";
 const std::string log_events_trim = "DELETE FROM ff_log_event WHERE event_id <= $1 AND family = $2";
 const std::string meta_get = "SELECT value FROM ff_meta WHERE name = $1";
@@ -325,8 +328,8 @@ const std::string family_events_after =
     select_where<LogEvent>("family = $1 AND event_id > $2 ORDER BY event_id LIMIT $3");
 const std::string event_trim_of = select_where<core::EventTrim>("family = $1");
 // Event ids grow with time, so the oldest events are the lowest ids.
-const EventTexts exec_event_texts = event_texts("ff_exec_event", "");
-const EventTexts log_event_texts = event_texts("ff_log_event", "family = $3 AND ");
+const EventTexts exec_event_texts = event_texts("ff_exec_event WHERE ", "$1", "$2");
+const EventTexts log_event_texts = event_texts("ff_log_event WHERE family = $1 AND ", "$2", "$3");
 const std::string webhook_by_id = select_where<core::Webhook>("webhook_id = $1");
 const std::string webhooks_after =
     select_where<core::Webhook>("webhook_id > $1 ORDER BY webhook_id LIMIT $2");

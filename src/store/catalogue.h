@@ -148,11 +148,11 @@ extern const std::string log_events_of;
 extern const std::string log_events_after;
 extern const std::string family_events_after;
 extern const std::string event_trim_of;
-/// Questions about the ids of a table of events; those of the log end with its family, $3.
+/// Questions about the ids of a table of events; those of the log begin with a family.
 struct EventTexts {
-    std::string oldest_before;  ///< the highest of the $1 oldest that happened before $2
-    std::string nth_after;      ///< behind $1, passing over $2
-    std::string count_between;  ///< behind $1, up to $2
+    std::string oldest_before;  ///< the highest of so many of the oldest that happened before
+    std::string nth_after;      ///< behind an id, passing over so many
+    std::string count_between;  ///< behind an id, up to another
 };
 extern const EventTexts exec_event_texts;
 extern const EventTexts log_event_texts;

@@ -520,11 +520,11 @@ expected<std::optional<std::int64_t>> SqlReader<Statements>::ask_of_family(
     std::int64_t second) {
     const bool shared = core::is_history(family);
     auto& s = statements_.get((shared ? sql::exec_event_texts : sql::log_event_texts).*text);
-    s.integer(first);
-    s.integer(second);
     if (!shared) {
         s.integer(static_cast<std::int64_t>(core::log_family(family)));
     }
+    s.integer(first);
+    s.integer(second);
     return number_of(s);
 }
 

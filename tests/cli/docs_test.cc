@@ -122,6 +122,7 @@ void run_examples(const std::string& name) {
 
 TEST(Docs, TheExamplesRunAsTheyStand) { run_examples("cli.md"); }
 TEST(Docs, TheExamplesOnStreamsRunAsTheyStand) { run_examples("streams.md"); }
+TEST(Docs, TheExamplesOnEventsRunAsTheyStand) { run_examples("events.md"); }
 
 TEST(Docs, EveryCommandIsOnThePage) {
     const std::string text = page("cli.md");

@@ -102,6 +102,16 @@ TEST(Examples, TokenStream) {
                      "result: You asked: what is six by seven? The answer is 42.\n");
 }
 
+TEST(Examples, TenantAudit) {
+    FF_EXPECT_OUTPUT("tenant_audit",
+                     "acme, so far:\n"
+                     "  acquired by clerk-1\n"
+                     "  revoked by backend: completed\n"
+                     "acme, since then:\n"
+                     "  acquired by clerk-1\n"
+                     "  revoked by backend: failed_terminal\n");
+}
+
 TEST(Examples, WorkerRegistry) {
     FF_EXPECT_OUTPUT("worker_registry",
                      "registered: anna-1 bert-1 carl-1\n"
@@ -169,6 +179,7 @@ int check_page(const std::string& page, const std::string& example) {
 TEST(Examples, TheGuidesShowCodeThatRuns) {
     EXPECT_GT(check_page("docs/worker.md", "examples/guide.cc"), 20);
     EXPECT_GT(check_page("docs/streams.md", "examples/token_stream.cc"), 10);
+    EXPECT_GT(check_page("docs/events.md", "examples/tenant_audit.cc"), 5);
 }
 
 }  // namespace ff::examples::test

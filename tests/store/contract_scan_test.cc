@@ -402,12 +402,12 @@ TEST_P(StoreContract, events_are_found_by_family_age_and_number) {
         EXPECT_EQ(r.family_events_after(core::LogFamily::flows, 0, 9)->size(), 0U);
         for (const auto& [family, first] :
              {std::pair(EventFamily::lease_history, 1), std::pair(EventFamily::operator_, 2)}) {
-            EXPECT_EQ(r.oldest_events(family, t0, 9), Number());
-            EXPECT_EQ(r.oldest_events(family, t0 + 2, 9), Number(first + 2));
-            EXPECT_EQ(r.oldest_events(family, t0 + 9, 3), Number(first + 4));
-            EXPECT_EQ(r.nth_event(family, 0, 0), Number(first));
-            EXPECT_EQ(r.nth_event(family, first, 1), Number(first + 4));
-            EXPECT_EQ(r.nth_event(family, 0, 4), Number());
+            EXPECT_EQ(r.oldest_events(family, t0, 9).value(), Number());
+            EXPECT_EQ(r.oldest_events(family, t0 + 2, 9).value(), Number(first + 2));
+            EXPECT_EQ(r.oldest_events(family, t0 + 9, 3).value(), Number(first + 4));
+            EXPECT_EQ(r.nth_event(family, 0, 0).value(), Number(first));
+            EXPECT_EQ(r.nth_event(family, first, 1).value(), Number(first + 4));
+            EXPECT_EQ(r.nth_event(family, 0, 4).value(), Number());
             EXPECT_EQ(r.count_events(family, 0, 9), 4U);
             EXPECT_EQ(r.count_events(family, first, first + 4), 2U);
         }
@@ -421,8 +421,24 @@ TEST_P(StoreContract, webhooks_are_put_found_and_deleted) {
         id.uuid.bytes[15] = n;
         return id;
     };
-    core::Webhook full{id_of(2), "https://example.com", EventFamily::workers, "{}", all_bytes(),
-                       true, true, 3, 4, 5, 6, t0, t0 + 1, t0 + 2, "no", t0 + 3, "me", t0 + 4};
+    core::Webhook full{id_of(2),
+                       "https://example.com",
+                       EventFamily::workers,
+                       "{}",
+                       all_bytes(),
+                       true,
+                       true,
+                       3,
+                       4,
+                       5,
+                       6,
+                       t0,
+                       t0 + 1,
+                       t0 + 2,
+                       "no",
+                       t0 + 3,
+                       "me",
+                       t0 + 4};
     core::Webhook plain;
     plain.id = id_of(1);
     plain.url = "http://x";

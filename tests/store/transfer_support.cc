@@ -85,6 +85,14 @@ void fill_store(Store& store) {
                        full_frame({1, 3}, 1), frame_of({1, 3}, 2), full_summary({1, 3}),
                        full_key("k2"), core::HmacKey{"k1", "x", false, 0, false, {}}));
     put(store, changes(full_worker(), worker_of("other", "two")));
+    core::LogEvent old;
+    old.family = core::LogFamily::workers;
+    old.type = "ttl_swept";
+    old.payload = "{}";
+    put(store, changes(old));
+    ASSERT_TRUE(store.begin());
+    ASSERT_EQ(store.trim_events(EventFamily::workers, 1'000), 1U);
+    ASSERT_TRUE(store.commit_upkeep());
     core::Webhook webhook;
     webhook.url = "https://example.com/\"hook\"";
     webhook.secret = all_bytes();

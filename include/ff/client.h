@@ -23,6 +23,7 @@
 #include <ff/engine.h>
 #include <ff/exception.h>
 #include <ff/flow_builder.h>
+#include <ff/follow.h>
 #include <ff/inputs.h>
 #include <ff/listing.h>
 #include <ff/submit.h>
@@ -331,6 +332,31 @@ class Client {
         return value_or_throw(try_create_quota(op));
     }
     expected<CreateQuotaResult> try_create_quota(const CreateQuotaPolicy& op);
+
+    // ----------------------------------------------------------------------------- streams
+
+    /// What it says, over all its attempts, until it has ended; see ff/follow.h.
+    [[nodiscard]] Following follow(const ExecutionId& id, FollowOptions options = {});
+    /// One attempt, until its stream is closed.
+    [[nodiscard]] Following follow(const ExecutionId& id, std::uint32_t attempt_index);
+    /// The document that an attempt has made, the latest when none is named; nothing without one.
+    std::optional<StreamSummary> summary(const ExecutionId& id,
+                                         std::optional<std::uint32_t> attempt_index = {}) {
+        return value_or_throw(try_summary(id, attempt_index));
+    }
+    expected<std::optional<StreamSummary>> try_summary(
+        const ExecutionId& id, std::optional<std::uint32_t> attempt_index = {});
+
+    // ------------------------------------------------------------------------------ events
+
+    /// What happens, of one family, from a place on; an empty one is now. Of all namespaces, unless
+    /// the filter names one. Keep the cursor of what you have handled, and go on from it.
+    [[nodiscard]] std::unique_ptr<Subscription> subscribe(EventFamily family, EventCursor from = {},
+                                                          EventFilter filter = {}) {
+        return value_or_throw(try_subscribe(family, from, std::move(filter)));
+    }
+    expected<std::unique_ptr<Subscription>> try_subscribe(EventFamily family, EventCursor from = {},
+                                                          EventFilter filter = {});
 
     // ------------------------------------------------------------------------------- lists
     // Of the client's namespace, unless the filter names another.

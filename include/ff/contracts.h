@@ -2,17 +2,20 @@
 //
 // <ff/executions.h> has those on executions, <ff/workers.h> those on workers, lanes and the engine,
 // <ff/flows.h> those on flows, <ff/suspension.h> those of waiting for signals, <ff/streams.h> those
-// of attempt streams, <ff/limits.h> those of budgets and quotas.
+// of attempt streams, <ff/events.h> and <ff/webhooks.h> those on events, <ff/limits.h> those of
+// budgets and quotas.
 #pragma once
 
 #include <string_view>
 
+#include <ff/events.h>
 #include <ff/executions.h>
 #include <ff/flows.h>
 #include <ff/limits.h>
 #include <ff/one_of.h>
 #include <ff/streams.h>
 #include <ff/suspension.h>
+#include <ff/webhooks.h>
 #include <ff/workers.h>
 
 namespace ff {
@@ -38,7 +41,9 @@ using Request = OneOf<
     CreateBudget, UpdateBudgetLimits, ReportUsage, ReportUsageAdmin, RecordSpend, ReleaseBudget,
     ResetBudget, GetBudgetStatus, ListBudgets, ListSpend, AttachBudget, DetachBudget,
     CreateQuotaPolicy, UpdateQuotaPolicy, DeleteQuotaPolicy, ReadQuotaPolicy, ListQuotaPolicies,
-    AttachQuota, DetachQuota, CheckAdmission, ReleaseAdmission>;
+    AttachQuota, DetachQuota, CheckAdmission, ReleaseAdmission,
+    ReadEvents, ReadTimeline, CreateWebhook, ListWebhooks, DescribeWebhook, PauseWebhook,
+    DeleteWebhook, ClaimWebhook, SettleWebhook>;
 
 using Reply =
     OneOf<CreateResult, ClaimResult, ClaimForWorkerResult, Grant, ClaimedTask, OperatorLease,
@@ -59,7 +64,9 @@ using Reply =
           std::vector<SignalInfo>, AppendResult, StreamPage, std::optional<StreamSummary>,
           CreateBudgetResult, UsageResult, ReleaseBudgetResult, ResetBudgetResult, BudgetStatus,
           BudgetPage, SpendPage, AttachmentResult, CreateQuotaResult,
-          std::optional<QuotaPolicyInfo>, QuotaPage, AdmissionResult>;
+          std::optional<QuotaPolicyInfo>, QuotaPage, AdmissionResult,
+          EventPage, CreateWebhookResult, WebhookPage, std::optional<WebhookInfo>, WebhookInfo,
+          std::optional<WebhookErrand>>;
 
 using Response = expected<Reply>;
 

@@ -41,6 +41,9 @@ struct EngineOptions {
     DurationMs retention_ms = 86'400'000;    ///< how long finished executions stay readable
     DurationMs reclaim_grace_ms = 0;         ///< pause before a lost lease may be taken over
     DurationMs event_retention_ms = 7 * 86'400'000LL;
+    /// Events kept of each family; those of executions, completion and lease history, share a table
+    /// and a limit. 0: as many as are not too old.
+    std::uint64_t event_rows_max = 1'000'000;
     /// How often a periodic pass runs, by its name; 0 turns it off, others are at least 100 ms.
     std::map<std::string, DurationMs> scanner_periods_ms;
     std::vector<std::string> lanes;  ///< registered at open
@@ -75,6 +78,30 @@ struct ConnectOptions {
     std::optional<bool> scanners;
     std::optional<int> pool_size;  ///< embedded; absent: 4 on SQLite, 10 on PostgreSQL
     EngineOptions engine;          ///< embedded: everything else
+};
+
+/// What a subscription gives, one after another.
+struct SubscriptionIdle {
+    EventCursor cursor;  ///< worth keeping: what was passed over need not be looked at again
+};
+struct SubscriptionDisconnected {
+    EventCursor cursor;  ///< of the last event that was given; it goes on by itself from there
+    Error error;
+};
+struct SubscriptionEnd {};
+using SubscriptionItem = std::variant<Event, EventGap, EventFault, SubscriptionIdle,
+                                      SubscriptionDisconnected, SubscriptionEnd>;
+
+/// Events of a family as they happen. Keep the cursor of what you have handled: who subscribes with
+/// it again misses nothing and sees nothing twice. Reads ahead by a bounded number of events.
+class Subscription {
+  public:
+    virtual ~Subscription() = default;
+    /// The next item. Without one it waits, up to the timeout, and then gives `Idle`. One thread at
+    /// a time.
+    virtual SubscriptionItem next(std::chrono::milliseconds timeout) = 0;
+    /// Ends a `next` that waits, and every later one, with `End`. Any thread.
+    virtual void close() = 0;
 };
 
 /// What an engine has done for one lane. Attempts are counted when they end; one that was taken
@@ -152,6 +179,11 @@ class Engine {
     [[nodiscard]] virtual EngineStats stats() const = 0;
     /// Stops taking operations, finishes what it took, wakes waiting claims empty, closes.
     virtual void stop() = 0;
+
+    /// Events of a family from a place on. An empty cursor is resolved before this returns: what is
+    /// committed afterwards is given. The engine must outlive the subscription.
+    expected<std::unique_ptr<Subscription>> subscribe(EventFamily family, EventCursor from = {},
+                                                      EventFilter filter = {});
 
     // The alternatives are named with in_place_type: choosing among them by conversion costs the
     // compiler a quarter of a second for each operation used.

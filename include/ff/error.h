@@ -50,6 +50,7 @@ enum class ErrorClass : std::uint8_t {
     X(edge_not_found, not_found, terminal, 404, false)                                             \
     X(worker_not_found, not_found, terminal, 404, false)                                           \
     X(lane_not_found, not_found, terminal, 404, false)                                             \
+    X(webhook_not_found, not_found, terminal, 404, false)                                          \
     X(invalid_input, validation, terminal, 400, false)                                             \
     X(fence_required, validation, terminal, 400, false)                                            \
     X(partial_fence_triple, validation, terminal, 400, false)                                      \
@@ -114,6 +115,7 @@ enum class ErrorClass : std::uint8_t {
     X(budget_attach_conflict, conflict, terminal, 409, false)                                      \
     X(quota_attach_conflict, conflict, terminal, 409, false)                                       \
     X(rotation_conflict, conflict, terminal, 409, false)                                           \
+    X(webhook_conflict, conflict, terminal, 409, false)                                            \
     X(active_attempt_exists, conflict, bug, 409, false)                                            \
     X(stale_lease, state, terminal, 409, false)                                                    \
     X(lane_not_accepting, state, terminal, 409, false)                                             \
@@ -139,6 +141,7 @@ enum class ErrorClass : std::uint8_t {
     X(stale_owner_cannot_append, state, terminal, 409, false)                                      \
     X(execution_not_in_flow, state, terminal, 409, false)                                          \
     X(target_not_signalable, state, terminal, 409, false)                                          \
+    X(webhook_not_held, state, terminal, 409, false)                                               \
     X(budget_exceeded, state, cooperative, 409, false)                                             \
     X(budget_soft_exceeded, state, informational, 409, false)                                      \
     X(overloaded, unavailable, retryable, 503, true)                                               \

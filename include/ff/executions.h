@@ -598,6 +598,7 @@ struct AttemptInfo {
     std::optional<std::string> reason;  ///< retry, reclaim or replay reason, by type
     std::optional<std::string> requested_by;
     std::optional<std::uint32_t> previous_attempt_index;
+    std::uint64_t frame_count = 0;  ///< ever appended to its stream
 };
 
 struct ListAttempts {

@@ -7,6 +7,8 @@
 #include <ff/engine.h>
 #include <ff/exception.h>
 #include <ff/flow_builder.h>
+#include <ff/follow.h>
+#include <ff/frame_writer.h>
 #include <ff/inputs.h>
 #include <ff/layer.h>
 #include <ff/task.h>

@@ -24,6 +24,7 @@
 #include <ff/contracts.h>
 #include <ff/exception.h>
 #include <ff/flow_builder.h>
+#include <ff/frame_writer.h>
 #include <ff/inputs.h>
 #include <ff/logging.h>
 #include <ff/submit.h>
@@ -233,6 +234,75 @@ class Task {
     expected<UsageResult> try_report_usage(const BudgetId& budget, Amounts amounts,
                                            std::string dedup_key = {});
 
+    // ------------------------------------------------------------------------------ stream
+    // What the attempt has to say while it runs, for whoever reads along: Client::follow, `ff
+    // tail`. An attempt that goes on after a pause goes on with its stream.
+
+    /// Appends a durable frame and waits until it is on disk. Bytes as they stand, anything else
+    /// as JSON. When the engine cannot be reached it is tried again until the lease has run out.
+    template <class T>
+    AppendedFrame append(std::string type, const T& value, FrameOptions options = {}) {
+        return value_or_throw(try_append(std::move(type), value, std::move(options)));
+    }
+    template <class T>
+    expected<AppendedFrame> try_append(std::string type, const T& value,
+                                       FrameOptions options = {}) {
+        FF_TRY(std::string payload, frame_payload(value));
+        return try_append_bytes(std::move(type), std::move(payload), std::move(options));
+    }
+    /// Merges an object into the document of the attempt (JSON merge patch: null deletes), and
+    /// gives the document's new version.
+    std::uint64_t append_summary(const json& patch) {
+        return value_or_throw(try_append_summary(patch));
+    }
+    expected<std::uint64_t> try_append_summary(const json& patch);
+    /// A frame that is kept for about two lifetimes.
+    template <class T>
+    AppendedFrame append_live(std::string type, const T& value,
+                              std::chrono::milliseconds ttl = live_ttl) {
+        return value_or_throw(try_append_live(std::move(type), value, ttl));
+    }
+    template <class T>
+    expected<AppendedFrame> try_append_live(std::string type, const T& value,
+                                            std::chrono::milliseconds ttl = live_ttl) {
+        FF_TRY(std::string payload, frame_payload(value));
+        return try_append_live_bytes(std::move(type), std::move(payload), ttl);
+    }
+    /// For many frames: gathers them and does not wait.
+    [[nodiscard]] FrameWriter frames() { return FrameWriter(held_); }
+
+    // Reading a stream of this execution: this attempt's, with all that was written before the
+    // call, or another's.
+
+    /// Frames between two places, both included.
+    StreamPage read_stream(FrameCursor from = FrameCursor::start(),
+                           FrameCursor to = FrameCursor::end(), std::uint64_t limit = 100,
+                           std::optional<std::uint32_t> attempt_index = {}) {
+        return value_or_throw(try_read_stream(from, to, limit, attempt_index));
+    }
+    expected<StreamPage> try_read_stream(FrameCursor from = FrameCursor::start(),
+                                         FrameCursor to = FrameCursor::end(),
+                                         std::uint64_t limit = 100,
+                                         std::optional<std::uint32_t> attempt_index = {});
+    /// Frames behind a place; waits up to `block` (30 s at most) for the first, not when the task
+    /// is to stop.
+    StreamPage tail_stream(FrameId after = {}, std::chrono::milliseconds block = {},
+                           std::uint64_t limit = 50,
+                           StreamVisibility visibility = StreamVisibility::all,
+                           std::optional<std::uint32_t> attempt_index = {}) {
+        return value_or_throw(try_tail_stream(after, block, limit, visibility, attempt_index));
+    }
+    expected<StreamPage> try_tail_stream(FrameId after = {}, std::chrono::milliseconds block = {},
+                                         std::uint64_t limit = 50,
+                                         StreamVisibility visibility = StreamVisibility::all,
+                                         std::optional<std::uint32_t> attempt_index = {});
+    /// The document; nothing when there was never a patch.
+    std::optional<StreamSummary> read_summary(std::optional<std::uint32_t> attempt_index = {}) {
+        return value_or_throw(try_read_summary(attempt_index));
+    }
+    expected<std::optional<StreamSummary>> try_read_summary(
+        std::optional<std::uint32_t> attempt_index = {});
+
     // -------------------------------------------------------------------------------- flow
     // A task in a flow may add to its graph while it runs. Handlers that do so begin with
     //
@@ -364,6 +434,10 @@ class Task {
     [[nodiscard]] std::shared_ptr<void> find_state(std::type_index type) const;
     [[nodiscard]] TimestampMs store_now() const;
     static expected<Result> strictly(expected<SuspendOutcome> outcome);
+    expected<AppendedFrame> try_append_bytes(std::string type, std::string payload,
+                                             FrameOptions options);
+    expected<AppendedFrame> try_append_live_bytes(std::string type, std::string payload,
+                                                  std::chrono::milliseconds ttl);
 
     worker::HeldTask& held_;
 };

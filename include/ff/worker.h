@@ -6,11 +6,11 @@
 //   worker.on<Job>("fetch", [](ff::Task& task, const Job& job, Http& http) -> Out { … });
 //   worker.run();                                     // until SIGTERM, then drains
 //
-// The worker owns its threads: one that claims, one that renews leases and sends heartbeats, and
-// one for each task that may run at a time. Handlers run on those; no exception of theirs leaves
-// the
-// worker. It works on any Engine. Set it up on one thread; start, stop, take and stats may then be
-// called from any, but not from inside a handler.
+// The worker owns its threads: one that claims, one that renews leases and sends heartbeats, one
+// for each task that may run at a time, and one that sends frames in time once there are any.
+// Handlers run on those of the tasks; no exception of theirs leaves the worker. It works on any
+// Engine. Set it up on one thread; start, stop, take and stats may then be called from any, but
+// not from inside a handler.
 #pragma once
 
 #include <chrono>

@@ -16,6 +16,7 @@
 #include "cli/bench_lifecycle.h"
 #include "cli/bench_limits.h"
 #include "cli/bench_postgres.h"
+#include "cli/bench_streams.h"
 #include "cli/bench_suspend.h"
 #include "cli/temp_folder.h"
 #include "cli/terminal.h"
@@ -95,6 +96,9 @@ expected<void> run(const BenchOptions& options) {
     }
     if (wanted(BenchSuite::limits)) {
         FF_TRY_VOID(bench_limits(options, folder.path(), figures));
+    }
+    if (wanted(BenchSuite::streams)) {
+        FF_TRY_VOID(bench_streams(options, folder.path(), figures));
     }
     if (wanted(BenchSuite::growth)) {
         FF_TRY_VOID(bench_growth(options, folder.path(), figures));

@@ -13,7 +13,7 @@
 
 namespace ff::cli {
 
-FF_WORD_ENUM(BenchSuite, all, ceiling, lifecycle, http, growth, flows, suspend, limits)
+FF_WORD_ENUM(BenchSuite, all, ceiling, lifecycle, http, growth, flows, suspend, limits, streams)
 FF_WORD_ENUM(BenchStore, sqlite, memory, postgres)
 
 struct BenchOptions {

@@ -264,6 +264,7 @@ ExitCode run_command_line(int argc, const char* const* argv) {
     add_flow_commands(app, action, common);
     add_wait_commands(app, action, common);
     add_limit_commands(app, action, common);
+    add_event_commands(app, action, common);
     add_operator_commands(app, action, common);
     add_serve_commands(app, action, common);
     add_store_commands(app, action);

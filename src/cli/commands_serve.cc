@@ -86,6 +86,7 @@ void add_worker_exec(CLI::App& worker, Action& action, const Common& common) {
         "  ff worker exec --lane video --kind resize --concurrency 4 -- ./resize.sh --fast\n"
         "  ff worker exec --lane mail --capability smtp --lease 2m -- python3 send.py\n"
         "  ff worker exec --connect https://flow.example.org --lane default -- ./work.sh\n"
+        "  ff worker exec --lane build --stream -- make             # ff tail shows its lines\n"
         "The input of the execution is the program's standard input; what it prints is the "
         "result.\n"
         "Exit code 0 completes, --permanent-exit fails for good, any other is tried again as the\n"
@@ -110,6 +111,8 @@ void add_worker_exec(CLI::App& worker, Action& action, const Common& common) {
     add_text(c, "--encoding", o->encoding, "NAME", "Encoding of the results, json for example");
     add_number(c, "--tasks", o->tasks, Range<std::uint64_t>{1, 1'000'000'000}, "End after so many",
                "");
+    c.add_flag("--stream", o->stream,
+               "What programs print can be read along, line by line: ff tail");
     add_connection(c, common);
     c.add_option("command", o->command, "The program and its arguments, behind --")
         ->required()

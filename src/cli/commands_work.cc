@@ -3,6 +3,7 @@
 #include "cli/result.h"
 #include "cli/show.h"
 #include "cli/submit.h"
+#include "cli/tail.h"
 #include "cli/wait.h"
 #include "cli/watch.h"
 
@@ -217,6 +218,37 @@ void add_why(CLI::App& app, Action& action, const Common& common) {
                [common, args] { return for_each_id(*common, Access::look, args->ids, say_why); });
 }
 
+void add_tail(CLI::App& app, Action& action, const Common& common) {
+    auto args = std::make_shared<TailArgs>();
+    CLI::App& c = add_command(
+        app, "tail", "What it says while it runs, as it says it",
+        "  ff tail 5f6071                            # to the end of its last attempt\n"
+        "  ff tail 5f6071 -n 20                      # its last words, and what comes\n"
+        "  ff tail 5f6071 --type delta --raw         # tokens become the text they make up\n"
+        "  ff tail 5f6071 --no-follow -o json | jq -r .fields.payload\n"
+        "  ff tail 5f6071 --summary                  # the document it keeps\n"
+        "Lines that a program printed stand as they are; anything else has its time (UTC) and "
+        "its\n"
+        "type before it. Ends when the execution has ended, or with Ctrl-C.");
+    c.group(work_group);
+    add_id(c, args->id);
+    add_number(c, "--attempt", args->attempt, Range{0U, 1'000'000U}, "Only this attempt", "all");
+    c.add_flag("--no-follow", args->no_follow, "Show what there is and end");
+    CLI::Option& last = add_number(c, "-n,--last", args->last, Range{1U, 999U},
+                                   "Begin with the last frames of the latest attempt", "all");
+    CLI::Option& since = add_text(c, "--since", args->since, "SPAN|TIME",
+                                  "What was said then or later: 10m, 2026-03-01");
+    add_text(c, "--from", args->from, "PLACE", "What stands behind a cursor that -o json printed")
+        .excludes(&since)
+        ->excludes(&last);
+    add_texts(c, "--type", args->types, "TYPE", "Only frames of this type");
+    c.add_flag("--no-live", args->no_live, "Leave out frames that are only kept for a while");
+    c.add_flag("--raw", args->raw, "Payloads as they are, with nothing between them");
+    c.add_flag("--summary", args->summary, "The summary document instead of frames");
+    add_common(c, common);
+    on_command(c, action, [common, args] { return run_tail(*common, *args); });
+}
+
 }  // namespace
 
 void add_work_commands(CLI::App& app, Action& action, const Common& common) {
@@ -227,6 +259,7 @@ void add_work_commands(CLI::App& app, Action& action, const Common& common) {
     add_result(app, action, common);
     add_show(app, action, common, "input", "The bytes it was given, raw", &show_input);
     add_wait(app, action, common);
+    add_tail(app, action, common);
     add_show(app, action, common, "attempts", "Its attempts", &show_attempts);
     add_show(app, action, common, "history", "Its lease history", &show_history);
 }

@@ -142,6 +142,9 @@ class Run {
     }
 
     void keep_output(std::string_view block) {
+        if (options_.on_output) {
+            options_.on_output(block);
+        }
         if (outcome_.output.size() + block.size() > options_.output_bytes_max) {
             outcome_.output_too_large = true;
             return;
@@ -150,6 +153,9 @@ class Run {
     }
 
     void keep_error(std::string_view block) {
+        if (options_.on_error) {
+            options_.on_error(block);
+        }
         if (options_.errors == ExecErrors::passed_on) {
             [[maybe_unused]] const auto passed = ::write(STDERR_FILENO, block.data(), block.size());
         }

@@ -24,6 +24,9 @@ struct ExecOptions {
     std::size_t error_bytes_kept = 1'000;    ///< of standard error, the end is kept
     /// From SIGTERM to SIGKILL; asked for when `stop` has come. Absent: 10 seconds.
     std::function<std::chrono::milliseconds()> kill_after;
+    /// Hear what it prints, block by block; may take their time, the program waits then.
+    std::function<void(std::string_view)> on_output;
+    std::function<void(std::string_view)> on_error;
 };
 
 struct ExecOutcome {

@@ -67,6 +67,61 @@ std::vector<std::string> task_environment(const TaskInfo& task) {
     return out;
 }
 
+// ----------------------------------------------------------------------------------- its lines
+
+namespace {
+
+/// Where to cut a text that is too long: not within a character, if it can be helped.
+std::size_t cut_of(std::string_view text) {
+    if (text.size() <= frame_bytes_max) {
+        return text.size();
+    }
+    std::size_t end = frame_bytes_max;
+    while (end > frame_bytes_max - 3 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
+        --end;
+    }
+    return end;
+}
+
+}  // namespace
+
+void LineFrames::add(std::string_view block) {
+    for (std::size_t end = block.find('\n'); end != std::string_view::npos;
+         end = block.find('\n')) {
+        rest_ += block.substr(0, end);
+        write(rest_);
+        rest_.clear();
+        block.remove_prefix(end + 1);
+    }
+    rest_ += block;
+    // A program that never ends its line must not fill the memory.
+    while (rest_.size() > frame_bytes_max) {
+        const std::size_t cut = cut_of(rest_);
+        write(std::string_view(rest_).substr(0, cut));
+        rest_.erase(0, cut);
+    }
+}
+
+void LineFrames::finish() {
+    if (!rest_.empty()) {
+        write(rest_);
+        rest_.clear();
+    }
+}
+
+void LineFrames::write(std::string_view line) {
+    do {
+        const std::size_t cut = cut_of(line);
+        FrameWriter out = task_.frames();
+        const auto written = kind_ == FrameKind::stderr_ ? out.try_error_line(line.substr(0, cut))
+                                                         : out.try_line(line.substr(0, cut));
+        if (!written && !std::exchange(closed_, true)) {
+            task_.log().warn("its stream takes no more lines: " + written.error().message());
+        }
+        line.remove_prefix(cut);
+    } while (!line.empty() && !closed_);
+}
+
 std::chrono::milliseconds kill_patience(const Task& task, DurationMs usual_ms) {
     const bool draining = task.cancel_cause() == CancelCause::drain;
     return std::chrono::milliseconds(draining ? std::min(usual_ms, drain_kill_ms) : usual_ms);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ff/task.h>
@@ -24,6 +25,25 @@ struct ExitRules {
 /// From SIGTERM to SIGKILL. In our own shutdown the program must have ended before the worker gives
 /// its work away.
 std::chrono::milliseconds kill_patience(const Task& task, DurationMs usual_ms);
+
+/// What a program prints, line by line into the stream of its task. Lines that are longer than a
+/// frame are cut. A stream that takes nothing more is no reason to stop the program.
+class LineFrames {
+  public:
+    LineFrames(Task& task, FrameKind kind) : task_(task), kind_(kind) {}
+
+    void add(std::string_view block);
+    /// The rest, which has no line break.
+    void finish();
+
+  private:
+    void write(std::string_view line);
+
+    Task& task_;
+    const FrameKind kind_;
+    std::string rest_;
+    bool closed_ = false;
+};
 
 /// Exit code 0 completes with what was printed; anything else fails with the last words of it. What
 /// the worker stopped itself is given back.

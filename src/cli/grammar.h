@@ -181,6 +181,7 @@ void add_work_commands(CLI::App& app, Action& action, const Common& common);
 void add_flow_commands(CLI::App& app, Action& action, const Common& common);
 void add_wait_commands(CLI::App& app, Action& action, const Common& common);
 void add_limit_commands(CLI::App& app, Action& action, const Common& common);
+void add_event_commands(CLI::App& app, Action& action, const Common& common);
 void add_operator_commands(CLI::App& app, Action& action, const Common& common);
 void add_store_commands(CLI::App& app, Action& action);
 void add_serve_commands(CLI::App& app, Action& action, const Common& common);

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "wire/answers.h"
 #include "wire/errors.h"
+#include "wire/event_answers.h"
 #include "wire/flow_records.h"
 #include "wire/records.h"
 
@@ -50,6 +51,7 @@ js::Value as_json(const AttemptInfo& attempt) { return record(attempt); }
 js::Value as_json(const HistoryEntry& entry) { return record(entry); }
 js::Value as_json(const LaneInfo& lane) { return record(lane); }
 js::Value as_json(const WorkerInfo& worker) { return record(worker); }
+js::Value as_json(const WebhookInfo& webhook) { return record(webhook); }
 js::Value as_json(const ExpiredLease& lease) { return record(lease); }
 js::Value as_json(const ScannerInfo& scanner) { return record(scanner); }
 js::Value as_json(const ScannerResult& result) { return record(result); }

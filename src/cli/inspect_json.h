@@ -19,6 +19,7 @@ js::Value as_json(const HistoryEntry& entry);
 js::Value as_json(const Explanation& why, const ExecutionSnapshot& snapshot);
 js::Value as_json(const LaneInfo& lane);
 js::Value as_json(const WorkerInfo& worker);
+js::Value as_json(const WebhookInfo& webhook);
 js::Value as_json(const ExpiredLease& lease);
 js::Value as_json(const ScannerInfo& scanner);
 js::Value as_json(const ScannerResult& result);

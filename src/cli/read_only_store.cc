@@ -125,7 +125,7 @@ expected<std::uint64_t> ReadOnlyStore::sweep_grants(TimestampMs, std::size_t) { 
 expected<std::uint64_t> ReadOnlyStore::sweep_idempotency(TimestampMs, std::size_t) {
     return refuse();
 }
-expected<std::uint64_t> ReadOnlyStore::trim_events(TimestampMs, std::size_t) { return refuse(); }
+expected<std::uint64_t> ReadOnlyStore::trim_events(EventFamily, std::int64_t) { return refuse(); }
 expected<void> ReadOnlyStore::commit(core::Snapshot&, TimestampMs, DurationMs) { return refuse(); }
 expected<void> ReadOnlyStore::commit_upkeep() { return refuse(); }
 expected<void> ReadOnlyStore::make_durable() { return refuse(); }

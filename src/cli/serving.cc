@@ -32,6 +32,7 @@ expected<std::unique_ptr<Serving>> Serving::start(http::ServerConfig config, Log
     std::unique_ptr<Serving> serving(
         new Serving(std::move(config), logger, std::move(engine), store.family));
     FF_TRY_VOID(serving->listen());
+    serving->deliver_webhooks();
     return serving;
 }
 
@@ -57,6 +58,7 @@ http::ServiceOptions Serving::service_options() {
     options.gate.cors_origins = config_.cors.origins;
     options.polls_max = static_cast<std::size_t>(config_.concurrent_polls_max);
     options.stream_ops_max = static_cast<std::size_t>(config_.concurrent_stream_ops_max);
+    options.event_streams_max = static_cast<std::size_t>(config_.event_streams_max);
     options.lanes = config_.engine.lanes;
     options.waitpoint_grace_ms = config_.waitpoint_grace_ms;
     options.failed_attempts_max = static_cast<std::size_t>(config_.failed_attempts_max);
@@ -110,6 +112,14 @@ http::RouteMetrics& Serving::metrics_of(std::string_view method, const http::Rou
     return *metrics;
 }
 
+void Serving::deliver_webhooks() {
+    client::WebhookSenderOptions options;
+    options.addresses = config_.webhook_addresses;
+    options.holder = "server-" + SystemIdSource().uuid(SystemClock().now()).to_string();
+    options.warn = [this](std::string_view text) { log_.warn(text); };
+    webhooks_ = std::make_unique<client::WebhookSender>(engine_, std::move(options));
+}
+
 std::string Serving::url() const {
     const bool six = config_.listen.host.find(':') != std::string::npos;
     const std::string host = six ? "[" + config_.listen.host + "]" : config_.listen.host;
@@ -125,6 +135,7 @@ void Serving::stop() {
                   {{"connections", server_->connections()}});
     }
     server_.reset();
+    webhooks_.reset();
     engine_->stop();
 }
 

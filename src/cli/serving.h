@@ -9,6 +9,7 @@
 #include <ff/engine.h>
 
 #include "base/log.h"
+#include "client/webhook_sender.h"
 #include "http/config.h"
 #include "http/server.h"
 #include "http/server_metrics.h"
@@ -35,6 +36,7 @@ class Serving {
             std::string_view store);
     expected<void> listen();
     [[nodiscard]] http::ServiceOptions service_options();
+    void deliver_webhooks();
     /// After each answer: figures, and a line in the log when somebody reads it.
     void note(const http::RequestHead& head, const http::Route* route, int status,
               std::chrono::nanoseconds took);
@@ -46,6 +48,7 @@ class Serving {
     const std::shared_ptr<Engine> engine_;
     http::ServerMetrics metrics_;
     std::unique_ptr<http::Server> server_;
+    std::unique_ptr<client::WebhookSender> webhooks_;
 };
 
 }  // namespace ff::cli

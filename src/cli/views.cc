@@ -152,6 +152,7 @@ std::string attempts_text(const std::vector<AttemptInfo>& attempts, const View& 
                  {"worker", Align::left, Give::shrink},
                  {"started"},
                  {"took", Align::right},
+                 {"frames", Align::right},
                  {"failure", Align::left, Give::shrink}});
     for (const AttemptInfo& a : attempts) {
         const std::string took = a.ended_at
@@ -162,7 +163,8 @@ std::string attempts_text(const std::vector<AttemptInfo>& attempts, const View& 
             failure += (failure.empty() ? "" : ": ") + *a.failure_reason;
         }
         table.add({std::to_string(a.attempt_index), to_string(a.type), to_string(a.state),
-                   a.worker_instance_id, time_text(a.started_at), took, failure});
+                   a.worker_instance_id, time_text(a.started_at), took, with_commas(a.frame_count),
+                   failure});
     }
     return table.render(view.terminal);
 }

@@ -49,8 +49,16 @@ class ExecWorker {
         }
         ExecOptions how;
         how.kill_after = [this, &task] { return kill_patience(task, options_.kill_after_ms); };
+        LineFrames output(task, FrameKind::stdout_);
+        LineFrames errors(task, FrameKind::stderr_);
+        if (options_.stream) {
+            how.on_output = [&output](std::string_view block) { output.add(block); };
+            how.on_error = [&errors](std::string_view block) { errors.add(block); };
+        }
         auto run = run_program(options_.command, task_environment(task.info()), task.input(),
                                task.stop_token(), how);
+        output.finish();
+        errors.finish();
         return end_task(task, std::move(run), {options_.permanent_exit, options_.encoding});
     }
 

@@ -27,6 +27,7 @@ struct WorkerExecOptions {
     int permanent_exit = 100;
     std::optional<std::string> encoding;  ///< of results
     std::optional<std::uint64_t> tasks;   ///< end after so many
+    bool stream = false;                  ///< what it prints can be read along
 };
 
 /// Runs until SIGINT or SIGTERM, then lets what is running finish.

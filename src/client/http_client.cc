@@ -130,7 +130,20 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
     }
 
     void connect_to(const tcp::resolver::results_type& found) {
-        asio::async_connect(socket(), found,
+        std::vector<tcp::endpoint> usable;
+        for (const auto& entry : found) {
+            const auto& allowed = pool_.options().allowed;
+            if (!allowed || allowed(entry.endpoint().address().to_string())) {
+                usable.push_back(entry.endpoint());
+            }
+        }
+        if (usable.empty()) {
+            fail(Error{ErrorCode::store_io,
+                       "no address of " + pool_.options().host + " may be connected to",
+                       {{"sent", "no"}}});
+            return;
+        }
+        asio::async_connect(socket(), usable,
                             [self = self()](const error_code& error, const tcp::endpoint&) {
                                 if (self->check(error, "cannot connect to")) {
                                     self->greet();
@@ -179,6 +192,9 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
                        std::to_string(call.body.size()) + "\r\n";
         } else if (call.method == wire::Method::post || call.method == wire::Method::put) {
             output_ += "Content-Length: 0\r\n";
+        }
+        for (const auto& [name, value] : call.headers) {
+            output_ += name + ": " + value + "\r\n";
         }
         output_ += "\r\n";
         output_ += call.body;

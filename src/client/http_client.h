@@ -31,6 +31,8 @@ struct HttpClientOptions {
     /// Connections that have been idle for longer are not used again: the server drops them.
     std::chrono::milliseconds idle_max{30'000};
     std::size_t connections_max = 64;  ///< at work at a time, those of polls apart
+    /// Which of the addresses that the host resolves to may be used; all when absent.
+    std::function<bool(std::string_view address)> allowed;
 };
 
 /// Does the server answer as soon as it can, or when there is something to say?

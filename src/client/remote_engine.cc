@@ -1,5 +1,6 @@
 #include "client/remote_engine.h"
 
+#include <algorithm>
 #include <charconv>
 #include <thread>
 #include <type_traits>
@@ -22,6 +23,45 @@ constexpr bool is_checked = requires(Op& op) { core::validate(op); };
 /// Graphs are checked as a whole.
 template <class Op>
 constexpr bool is_graph = std::is_same_v<Op, SubmitFlow> || std::is_same_v<Op, SpawnChildren>;
+
+bool is_for_this_process(const Request& request) {
+    return ff::visit([]<class Op>(const Op&) { return wire::is_local<Op>; }, request);
+}
+
+/// Reads that wait at the server, apart from claims.
+Patience patience_of(const Request& request) {
+    if (const auto* tail = ff::get_if<TailStream>(&request)) {
+        return {tail->block_ms, tail->abandoned};
+    }
+    if (const auto* events = ff::get_if<ReadEvents>(&request)) {
+        return {events->block_ms, events->abandoned};
+    }
+    return {};
+}
+
+/// Who has given up already may have what is there.
+void look_only(Request& request) {
+    if (auto* tail = ff::get_if<TailStream>(&request)) {
+        tail->block_ms = 0;
+        tail->abandoned = {};
+    } else if (auto* events = ff::get_if<ReadEvents>(&request)) {
+        events->block_ms = 0;
+        events->abandoned = {};
+    }
+}
+
+/// A read that waits and is given up has found nothing, here as in an engine of this process.
+Response given_up(const Request& request, Error error) {
+    if (patience_of(request).abandoned.stop_requested()) {
+        if (ff::holds_alternative<TailStream>(request)) {
+            return Reply(StreamPage{});
+        }
+        EventPage page;
+        page.next_cursor = ff::get<ReadEvents>(request).cursor;
+        return Reply(std::move(page));
+    }
+    return std::unexpected(std::move(error));
+}
 
 /// Faults of the connection, and answers that ask to come again.
 bool is_passing(const expected<wire::Received>& received) {
@@ -181,9 +221,14 @@ void RemoteEngine::call(Request request, DoneFn done) {
             done(settle(minted, std::move(response)));
         };
     }
+    if (patience_of(request).abandoned.stop_requested()) {
+        look_only(request);
+    }
     auto ready = checked(std::move(request));
     if (!ready) {
         done(std::unexpected(std::move(ready).error()));
+    } else if (is_for_this_process(*ready)) {
+        done(ff::fail(ErrorCode::invalid_input, "webhooks are delivered by the server itself"));
     } else if (auto* claim = ff::get_if<Claim>(&*ready)) {
         send_claim(*this, std::move(*claim), std::move(done));
     } else {
@@ -205,29 +250,35 @@ void RemoteEngine::send(std::shared_ptr<const Request> request, int tried, DoneF
         call = wire::write_request(*request);
     }
     const bool repeat = may_repeat(*request);
-    send_call(std::move(call), repeat, tried,
+    const Patience patience = patience_of(*request);
+    send_call(std::move(call), patience, repeat, tried,
               [request = std::move(request),
                done = std::move(done)](expected<wire::Received> received) mutable {
                   if (!received) {
-                      done(std::unexpected(std::move(received).error()));
+                      done(given_up(*request, std::move(received).error()));
                   } else {
                       done(wire::read_answer(*request, *received));
                   }
               });
 }
 
-void RemoteEngine::send_call(wire::Call call, bool repeat, int tried, HttpClient::Done done) {
+void RemoteEngine::send_call(wire::Call call, const Patience& patience, bool repeat, int tried,
+                             HttpClient::Done done) {
     wire::Call copy = repeat && tried < options_.tries ? call : wire::Call{};
-    http_->send(std::move(call), Answers::promptly, options_.request_timeout, {},
-                [this, copy = std::move(copy), repeat, tried,
+    http_->send(std::move(call), patience.wait_ms > 0 ? Answers::when_it_likes : Answers::promptly,
+                options_.request_timeout +
+                    std::chrono::milliseconds(patience.wait_ms > 0 ? patience.wait_ms + 5'000 : 0),
+                patience.abandoned,
+                [this, copy = std::move(copy), patience, repeat, tried,
                  done = std::move(done)](expected<wire::Received> received) mutable {
-                    if (!repeat || tried >= options_.tries || !is_passing(received)) {
+                    if (!repeat || tried >= options_.tries || !is_passing(received) ||
+                        patience.abandoned.stop_requested()) {
                         done(std::move(received));
                         return;
                     }
-                    http_->later(pause_before(tried), [this, copy = std::move(copy), tried,
-                                                       done = std::move(done)]() mutable {
-                        send_call(std::move(copy), true, tried + 1, std::move(done));
+                    http_->later(pause_before(tried), [this, copy = std::move(copy), patience,
+                                                       tried, done = std::move(done)]() mutable {
+                        send_call(std::move(copy), patience, true, tried + 1, std::move(done));
                     });
                 });
 }
@@ -262,6 +313,12 @@ bool may_repeat(const Request& request) {
                 return !op.dedup_key.empty();  // else it may count twice
             } else if constexpr (std::is_same_v<Op, RecordSpend>) {
                 return !op.idempotency_key.empty();
+            } else if constexpr (std::is_same_v<Op, AppendFrames>) {
+                // A frame without a number would be written once more.
+                return op.lease.lease_id.has_value() &&
+                       std::ranges::all_of(op.frames, [](const Frame& frame) {
+                           return frame.client_seq.has_value();
+                       });
             } else if constexpr (requires { op.lease; }) {
                 return op.lease.lease_id.has_value();  // fenced: replay-safe
             } else if constexpr (std::is_same_v<Op, Claim> || std::is_same_v<Op, ClaimForWorker> ||

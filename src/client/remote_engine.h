@@ -20,6 +20,12 @@
 
 namespace ff::client {
 
+/// How long an answer may take beyond the usual, and who says that nobody wants it any more.
+struct Patience {
+    DurationMs wait_ms = 0;
+    std::stop_token abandoned;
+};
+
 struct RemoteOptions {
     std::chrono::milliseconds request_timeout{30'000};  ///< waiting claims get theirs added
     std::chrono::milliseconds connect_timeout{10'000};
@@ -63,7 +69,8 @@ class RemoteEngine final : public Engine {
     /// Sends one checked operation, again if need be.
     void send(std::shared_ptr<const Request> request, int tried, DoneFn done);
     /// The same for a call of any form.
-    void send_call(wire::Call call, bool may_repeat, int tried, HttpClient::Done done);
+    void send_call(wire::Call call, const Patience& patience, bool may_repeat, int tried,
+                   HttpClient::Done done);
     [[nodiscard]] HttpClient& http() { return *http_; }
     [[nodiscard]] const RemoteOptions& options() const { return options_; }
 

@@ -35,6 +35,10 @@ MintedIds mint_ids(Request& request) {
         }
     } else if (auto* signal = ff::get_if<DeliverSignal>(&request)) {
         mint_signal(signal->signal_id);
+    } else if (auto* webhook = ff::get_if<CreateWebhook>(&request)) {
+        if (!webhook->webhook_id) {
+            webhook->webhook_id = WebhookId{new_uuid()};
+        }
     } else if (auto* approval = ff::get_if<DeliverApprovalSignal>(&request)) {
         mint_signal(approval->signal_id);
     }

@@ -15,17 +15,6 @@ using std::chrono::steady_clock;
 constexpr milliseconds pause_first{5};
 constexpr milliseconds pause_max{250};
 
-bool has_ended(PublicState state) {
-    switch (state) {
-        case PublicState::completed:
-        case PublicState::failed:
-        case PublicState::cancelled:
-        case PublicState::expired:
-        case PublicState::skipped: return true;
-        default: return false;
-    }
-}
-
 /// Asks until `done(answer)`; errors that may pass are waited out. When the time is over, the last
 /// error, or `timeout` with what `late(answer)` says.
 template <class Op, class Done, class Late>
@@ -55,6 +44,17 @@ expected<typename Op::Result> ask_until(Engine& engine, const Op& op, millisecon
 }
 
 }  // namespace
+
+bool has_ended(PublicState state) {
+    switch (state) {
+        case PublicState::completed:
+        case PublicState::failed:
+        case PublicState::cancelled:
+        case PublicState::expired:
+        case PublicState::skipped: return true;
+        default: return false;
+    }
+}
 
 expected<PublicState> await_end(Engine& engine, const ExecutionId& id, milliseconds timeout) {
     return ask_until(engine, ReadExecutionState{id}, timeout, has_ended, [&](PublicState state) {

@@ -14,6 +14,7 @@
 #include "core/records.h"
 #include "core/stream_records.h"
 #include "core/suspension_records.h"
+#include "core/webhook_records.h"
 
 namespace ff::core {
 
@@ -61,6 +62,8 @@ struct Changes {
     std::vector<AdmissionKey> delete_admissions;
     std::vector<Attachment> put_attachments;
     std::vector<AttachmentKey> delete_attachments;
+    std::vector<Webhook> put_webhooks;
+    std::vector<WebhookId> delete_webhooks;
     std::vector<ExecutionEvent> events;
     std::vector<LogEvent> log_events;
     /// Not written: what must be decided next, in the same transaction.
@@ -80,7 +83,8 @@ struct Changes {
                put_ledgers.empty() && delete_ledgers.empty() && put_dedups.empty() &&
                put_policies.empty() && delete_policies.empty() && put_windows.empty() &&
                put_admissions.empty() && delete_admissions.empty() && put_attachments.empty() &&
-               delete_attachments.empty() && events.empty() && log_events.empty() &&
+               delete_attachments.empty() && put_webhooks.empty() && delete_webhooks.empty() &&
+               events.empty() && log_events.empty() &&
                follow_ups.empty();
     }
 };

@@ -395,6 +395,27 @@ void reads(const AppendFrames& args, ReadSet& set);
 void reads_more(const Snapshot& view, const AppendFrames& args, ReadSet& set);
 Decision<AppendResult> decide(const Snapshot& view, const AppendFrames& args, const Context& ctx);
 
+// -------------------------------------------------------------------------------------- webhooks
+
+/// `webhook_id` and `cursor` are given: who calls has found a place for `now` and `earliest`.
+expected<void> validate(CreateWebhook& args);
+void reads(const CreateWebhook& args, ReadSet& set);
+Decision<CreateWebhookResult> decide(const Snapshot& view, const CreateWebhook& args,
+                                     const Context& ctx);
+void reads(const PauseWebhook& args, ReadSet& set);
+Decision<WebhookInfo> decide(const Snapshot& view, const PauseWebhook& args, const Context& ctx);
+void reads(const DeleteWebhook& args, ReadSet& set);
+Decision<Done> decide(const Snapshot& view, const DeleteWebhook& args, const Context& ctx);
+expected<void> validate(ClaimWebhook& args);
+void reads(const ClaimWebhook& args, ReadSet& set);
+Decision<std::optional<WebhookErrand>> decide(const Snapshot& view, const ClaimWebhook& args,
+                                              const Context& ctx);
+expected<void> validate(SettleWebhook& args);
+void reads(const SettleWebhook& args, ReadSet& set);
+Decision<WebhookInfo> decide(const Snapshot& view, const SettleWebhook& args, const Context& ctx);
+
+// -------------------------------------------------------------------------- streams, from inside
+
 /// Time has come to look at a stream: best-effort frames that nobody reads any more go, and the
 /// whole of it when it was closed long enough ago. Answers whether anything went.
 struct SweepStream {

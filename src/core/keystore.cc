@@ -244,6 +244,14 @@ expected<HmacKey> Keystore::seal(std::string kid, std::string_view secret, IdSou
     return key;
 }
 
+expected<std::string> Keystore::open(const HmacKey& key) {
+    const std::optional<Secret> own = parts_->open(key);
+    if (!own) {
+        return unusable(key);
+    }
+    return own->bytes;
+}
+
 expected<bool> Keystore::holds(const HmacKey& key, std::string_view secret) {
     const std::optional<Secret> own = parts_->open(key);
     if (!own) {

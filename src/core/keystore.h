@@ -41,6 +41,8 @@ class Keystore {
     expected<HmacKey> seal(std::string kid, std::string_view secret, IdSource& ids);
     /// Does the row hold this secret? Compared in constant time.
     expected<bool> holds(const HmacKey& key, std::string_view secret);
+    /// The secret of a row, for who must sign elsewhere.
+    expected<std::string> open(const HmacKey& key);
 
   private:
     struct Parts;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <ff/events.h>
 #include <ff/contracts.h>
 #include <ff/ids.h>
 #include <ff/states.h>
@@ -303,6 +304,27 @@ struct LogEvent {
     std::string payload;              ///< JSON object
 
     bool operator==(const LogEvent&) const = default;
+};
+
+/// The two families that share a table; the others are log families.
+constexpr bool is_history(EventFamily family) {
+    return family == EventFamily::completion || family == EventFamily::lease_history;
+}
+constexpr LogFamily log_family(EventFamily family) {
+    return static_cast<LogFamily>(static_cast<int>(family) - 2);
+}
+constexpr EventFamily event_family(LogFamily family) {
+    return static_cast<EventFamily>(static_cast<int>(family) + 2);
+}
+static_assert(event_family(LogFamily::budgets) == EventFamily::budgets &&
+              event_family(LogFamily::signal_delivery) == EventFamily::signal_delivery);
+
+/// Up to where the events of a family have been deleted.
+struct EventTrim {
+    EventFamily family = EventFamily::completion;
+    std::int64_t through = 0;
+
+    bool operator==(const EventTrim&) const = default;
 };
 
 }  // namespace ff::core

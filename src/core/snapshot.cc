@@ -101,6 +101,12 @@ const WorkerRow* Snapshot::worker(const WorkerKey& key) const {
     return it->second.get();
 }
 
+const Webhook* Snapshot::webhook(const WebhookId& id) const {
+    auto it = webhooks.find(id);
+    FF_CHECK(it != webhooks.end(), "webhook was not loaded");
+    return it->second.get();
+}
+
 std::vector<ExecutionId> Snapshot::leased_by(const WorkerKey& key) const {
     auto it = leased_by_.find(key);
     FF_CHECK(it != leased_by_.end(), "leases of the worker were not loaded");
@@ -424,6 +430,13 @@ void Snapshot::apply(Changes changes) {
         auto key = row.key;
         workers[key].put(std::move(row));
     }
+    for (const WebhookId& id : changes.delete_webhooks) {
+        webhooks[id].erase();
+    }
+    for (Webhook& row : changes.put_webhooks) {
+        const WebhookId id = row.id;
+        webhooks[id].put(std::move(row));
+    }
     apply_flows(changes);
     std::ranges::move(changes.events, std::back_inserter(events));
     std::ranges::move(changes.log_events, std::back_inserter(log_events));
@@ -508,6 +521,7 @@ void Snapshot::clear() {
     new_routes.clear();
     idempotency_entries.clear();
     workers.clear();
+    webhooks.clear();
     flows.clear();
     edges.clear();
     flow_work.clear();

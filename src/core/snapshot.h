@@ -100,6 +100,7 @@ struct ReadSet {
     WaitReads waits;
     StreamReads streams;
     LimitReads limits;
+    std::vector<WebhookId> webhooks;
 
     ExecutionNeed& need(const ExecutionId& id, InputNeed input = InputNeed::none) {
         return executions.emplace_back(ExecutionNeed{id, input, false, false, false});
@@ -108,7 +109,8 @@ struct ReadSet {
         return executions.empty() && lanes.empty() && idempotency.empty() && workers.empty() &&
                leased_by.empty() && flows.empty() && members.empty() && edges_of_flows.empty() &&
                edges.empty() && outbound.empty() && inbound.empty() && groups.empty() &&
-               work.empty() && parked.empty() && waits.empty() && streams.empty() && limits.empty();
+               work.empty() && parked.empty() && waits.empty() && streams.empty() && limits.empty() &&
+               webhooks.empty();
     }
 };
 
@@ -145,6 +147,7 @@ class Snapshot {
     [[nodiscard]] const Route& route(RouteId id) const;
     [[nodiscard]] const IdempotencyEntry* idempotency(const IdempotencyKey& key) const;
     [[nodiscard]] const WorkerRow* worker(const WorkerKey& key) const;
+    [[nodiscard]] const Webhook* webhook(const WebhookId& id) const;
     /// What the worker holds, with what it took earlier in this very batch.
     [[nodiscard]] std::vector<ExecutionId> leased_by(const WorkerKey& key) const;
     [[nodiscard]] const Flow* flow(const FlowId& id) const;
@@ -218,6 +221,7 @@ class Snapshot {
     WaitTable waits;
     StreamTable streams;
     LimitTable limits;
+    std::map<WebhookId, Tracked<Webhook>> webhooks;
     std::vector<ExecutionEvent> events;
     std::vector<LogEvent> log_events;
 

@@ -415,6 +415,7 @@ bool Batch::anything_to_write() const {
                                [](const auto& entry) { return entry.second.flow.dirty; }) ||
            dirty(snapshot_.edges) || dirty(snapshot_.flow_work) || dirty(snapshot_.lanes) ||
            dirty(snapshot_.idempotency_entries) || dirty(snapshot_.workers) ||
+           dirty(snapshot_.webhooks) ||
            dirty(snapshot_.waits.hmac_keys) || dirty(snapshot_.waits.suspensions) ||
            dirty(snapshot_.waits.waitpoints) || dirty(snapshot_.waits.signals) ||
            dirty(snapshot_.waits.satisfiers) || dirty(snapshot_.streams.metas) ||
@@ -435,20 +436,35 @@ expected<void> Batch::commit(Run& run) {
             warn_("a budget is past its soft limit: " + event.payload);
         }
     }
-    for (const core::ExecutionCell& cell : snapshot_.cells) {
-        if (cell.execution.dirty) {
-            changed_.push_back(cell.id);
-        }
-    }
-    for (const auto& [key, meta] : snapshot_.streams.metas) {
-        if (const core::ExecutionCell* cell = snapshot_.find_cell(key.eid); meta.dirty && cell) {
-            changed_.push_back(cell->id);
-        }
-    }
+    note_changed();
     run.wrote = true;
     unsynced_ = true;
     after_commit();
     return {};
+}
+
+void Batch::note_changed() {
+    for (const core::ExecutionCell& cell : snapshot_.cells) {
+        if (cell.execution.dirty) {
+            changed_.executions.push_back(cell.id);
+        }
+    }
+    for (const auto& [key, meta] : snapshot_.streams.metas) {
+        if (const core::ExecutionCell* cell = snapshot_.find_cell(key.eid); meta.dirty && cell) {
+            changed_.executions.push_back(cell->id);
+        }
+    }
+    for (const core::ExecutionEvent& event : snapshot_.events) {
+        if (event.outcome) {
+            changed_.families.add(EventFamily::completion);
+        }
+        if (event.type != core::LeaseEventType::none) {
+            changed_.families.add(EventFamily::lease_history);
+        }
+    }
+    for (const core::LogEvent& event : snapshot_.log_events) {
+        changed_.families.add(core::event_family(event.family));
+    }
 }
 
 void Batch::after_commit() {

@@ -73,8 +73,8 @@ class Batch {
 
     /// Has anything been committed since the last call that nobody waits for yet?
     bool take_unsynced() { return std::exchange(unsynced_, false); }
-    /// The executions that were changed since the last time, by themselves or in a stream.
-    std::vector<ExecutionId> take_changed() { return std::exchange(changed_, {}); }
+    /// What was changed since the last time.
+    Changed take_changed() { return std::exchange(changed_, {}); }
     /// A commit was made on the store directly.
     void note_commit() { unsynced_ = true; }
 
@@ -113,6 +113,7 @@ class Batch {
     }
     expected<void> commit(Run& run);
     void after_commit();
+    void note_changed();
     /// Whose fault a failure may be: of work that is due, or of anything else in the batch.
     enum class Suspect : std::uint8_t { due, others };
     void fail(Run& run, Error error, Suspect suspect);
@@ -136,7 +137,7 @@ class Batch {
     std::optional<TimestampMs> next_due_;
     std::chrono::steady_clock::time_point began_;  ///< the running transaction
     bool unsynced_ = false;
-    std::vector<ExecutionId> changed_;
+    Changed changed_;
     /// What the running transaction holds: the due rows, and whether there were commands.
     std::vector<core::Eid> due_now_;
     bool only_due_ = false;

@@ -7,10 +7,13 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <utility>
+#include <vector>
 
 #include <ff/engine.h>
 
 #include "core/decide.h"
+#include "engine/event_families.h"
 
 namespace ff::engine {
 
@@ -30,7 +33,8 @@ using Command =
           CreateBudget, UpdateBudgetLimits, ReportUsage, ReportUsageAdmin, RecordSpend,
           ReleaseBudget, ResetBudget, AttachBudget, DetachBudget, CreateQuotaPolicy,
           UpdateQuotaPolicy, DeleteQuotaPolicy, AttachQuota, DetachQuota, CheckAdmission,
-          ReleaseAdmission>;
+          ReleaseAdmission,
+          CreateWebhook, PauseWebhook, DeleteWebhook, ClaimWebhook, SettleWebhook>;
 
 using DoneFn = Engine::DoneFn;
 
@@ -51,6 +55,23 @@ struct Pending {
 struct Outcome {
     Pending pending;
     Response response;
+};
+
+/// What a batch has written, for those who wait to read it.
+struct Changed {
+    std::vector<ExecutionId> executions;  ///< changed by themselves or in a stream
+    EventFamilies families;               ///< that got events
+
+    [[nodiscard]] bool empty() const { return executions.empty() && families.empty(); }
+    void add(Changed others) {
+        if (executions.empty()) {
+            executions = std::move(others.executions);
+        } else {
+            executions.insert(executions.end(), others.executions.begin(),
+                              others.executions.end());
+        }
+        families.add(others.families);
+    }
 };
 
 /// Commands that take the best execution there is, rather than a named one. They run after the

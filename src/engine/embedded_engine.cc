@@ -42,6 +42,8 @@ void fill_in(Op& args, IdSource& ids, TimestampMs now) {
     } else if constexpr (std::is_same_v<Op, DeliverSignal> ||
                          std::is_same_v<Op, DeliverApprovalSignal>) {
         mint(args.signal_id);
+    } else if constexpr (std::is_same_v<Op, CreateWebhook>) {
+        mint(args.webhook_id);
     }
 }
 
@@ -49,9 +51,10 @@ bool is_read_request(const Request& request) {
     return ff::visit([]<class Op>(const Op&) { return is_read<Op>; }, request);
 }
 
-/// Reads, and a command that begins with one.
+/// Reads, and commands that begin with one.
 bool begins_on_a_reader(const Request& request) {
-    return is_read_request(request) || ff::holds_alternative<RotateWaitpointKey>(request);
+    return is_read_request(request) || ff::holds_alternative<RotateWaitpointKey>(request) ||
+           ff::holds_alternative<CreateWebhook>(request);
 }
 
 std::size_t size_of(const std::string& text) { return text.size(); }
@@ -181,17 +184,24 @@ expected<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::start(std::unique_ptr<
     std::shared_ptr<EmbeddedEngine> engine(
         new EmbeddedEngine(std::move(store), std::move(options)));
     EmbeddedEngine& e = *engine;
-    e.tails_ = std::make_unique<TailDesk>(*e.store_, *e.clock_, e.options_.waiting_claims_max,
-                                          [&e](TailDesk::Job job) {
-                                              std::lock_guard lock(e.reads_mutex_);
-                                              e.reads_.push_back(std::move(job));
-                                              e.reads_arrived_.notify_one();
-                                          });
-    Writer::Notices notices;
-    notices.durable = [tails = e.tails_.get()](std::span<const ExecutionId> executions) {
-        tails->changed(executions);
+    const ReadLater later = [&e](ReadJob job) {
+        std::lock_guard lock(e.reads_mutex_);
+        e.reads_.push_back(std::move(job));
+        e.reads_arrived_.notify_one();
     };
-    notices.others = [tails = e.tails_.get()] { tails->changed_anywhere(); };
+    e.tails_ =
+        std::make_unique<TailDesk>(*e.store_, *e.clock_, e.options_.waiting_claims_max, later);
+    e.events_ =
+        std::make_unique<EventDesk>(*e.store_, *e.clock_, e.options_.waiting_claims_max, later);
+    Writer::Notices notices;
+    notices.durable = [&e](const Changed& changed) {
+        e.tails_->changed(changed.executions);
+        e.events_->changed(changed.families);
+    };
+    notices.others = [&e] {
+        e.tails_->changed_anywhere();
+        e.events_->changed_anywhere();
+    };
     e.writer_ = std::make_unique<Writer>(*e.store_, e.settings_, e.options_, *e.clock_, *e.ids_,
                                          e.options_.warn, std::move(notices));
     e.clock_token_ = e.clock_->subscribe([&e] {
@@ -257,6 +267,7 @@ void EmbeddedEngine::stop() {
             stopping_ = true;
         }
         tails_->close();
+        events_->close();
         reads_arrived_.notify_all();
         writer_->stop();
         for (std::thread& reader : readers_) {
@@ -360,7 +371,9 @@ void EmbeddedEngine::call_many(std::vector<Request> requests,
 
 Response EmbeddedEngine::run_any(Request request) {
     const auto* tail = ff::get_if<TailStream>(&request);
-    const bool waits = tail != nullptr && tail->block_ms > 0;
+    const auto* events = ff::get_if<ReadEvents>(&request);
+    const bool waits =
+        (tail != nullptr && tail->block_ms > 0) || (events != nullptr && events->block_ms > 0);
     if (is_read_request(request) && !waits) {
         return stopping_ ? Response(std::unexpected(stopped())) : read(request);
     }
@@ -379,6 +392,16 @@ Response EmbeddedEngine::read(const Request& request) {
             }
         },
         request);
+}
+
+void EmbeddedEngine::create_webhook(CreateWebhook args, DoneFn done) {
+    auto place = resolve(args.cursor, args.family, {*store_, clock_->now(), nullptr});
+    if (!place) {
+        done(std::unexpected(std::move(place).error()));
+        return;
+    }
+    args.cursor = *place;
+    submit(std::move(args), std::move(done));
 }
 
 void EmbeddedEngine::rotate_key(const RotateWaitpointKey& args, DoneFn done) {
@@ -423,10 +446,10 @@ void EmbeddedEngine::read_later(Request request, DoneFn done) {
     {
         std::lock_guard lock(reads_mutex_);
         if (!stopping_ && reads_.size() < options_.queue_commands_max) {
-            reads_.emplace_back(
-                [this, request = std::move(request), done = std::move(done)]() mutable {
-                    read_now(request, std::move(done));
-                });
+            reads_.emplace_back([this, request = std::move(request), asked_at = clock_->now(),
+                                 done = std::move(done)]() mutable {
+                read_now(request, asked_at, std::move(done));
+            });
             reads_arrived_.notify_one();
             return;
         }
@@ -438,21 +461,31 @@ void EmbeddedEngine::read_later(Request request, DoneFn done) {
     done(std::unexpected(std::move(refusal)));
 }
 
-void EmbeddedEngine::read_now(const Request& request, DoneFn done) {
+void EmbeddedEngine::read_now(const Request& request, TimestampMs asked_at, DoneFn done) {
     if (const auto* rotate = ff::get_if<RotateWaitpointKey>(&request)) {
         rotate_key(*rotate, std::move(done));
+    } else if (const auto* webhook = ff::get_if<CreateWebhook>(&request)) {
+        create_webhook(*webhook, std::move(done));
     } else if (const auto* tail = ff::get_if<TailStream>(&request)) {
-        tails_->tail(*tail, std::move(done));
+        tails_->ask(*tail, asked_at, std::move(done));
+    } else if (const auto* events = ff::get_if<ReadEvents>(&request)) {
+        events_->ask(*events, asked_at, std::move(done));
     } else {
         done(read(request));
     }
+}
+
+std::optional<TimestampMs> EmbeddedEngine::next_deadline() {
+    const auto tail = tails_->next_deadline();
+    const auto event = events_->next_deadline();
+    return tail && event ? std::min(tail, event) : std::max(tail, event);
 }
 
 void EmbeddedEngine::run_reads() {
     enter_engine_thread("ff-reader");
     std::unique_lock lock(reads_mutex_);
     for (;;) {
-        const auto deadline = tails_->next_deadline();
+        const auto deadline = next_deadline();
         const auto ready = [&] { return !reads_.empty() || stopping_ || clock_moved_; };
         if (deadline) {
             const DurationMs left = std::max<DurationMs>(*deadline - clock_->now(), 0);
@@ -464,7 +497,7 @@ void EmbeddedEngine::run_reads() {
             return;
         }
         clock_moved_ = false;
-        TailDesk::Job job;
+        ReadJob job;
         if (!reads_.empty()) {
             job = std::move(reads_.front());
             reads_.pop_front();
@@ -475,6 +508,7 @@ void EmbeddedEngine::run_reads() {
             job = {};  // what it owns is let go before the lock is taken again
         }
         tails_->expire();
+        events_->expire();
         lock.lock();
     }
 }

@@ -15,6 +15,7 @@
 #include <ff/engine.h>
 
 #include "core/context.h"
+#include "engine/event_desk.h"
 #include "engine/tail_desk.h"
 #include "engine/writer.h"
 #include "store/location.h"
@@ -52,18 +53,22 @@ class EmbeddedEngine final : public Engine {
     void watch_abandonment(Pending& pending);
     void read_later(Request request, DoneFn done);
     /// Answers a read, or begins what begins with one, on a reading thread.
-    void read_now(const Request& request, DoneFn done);
+    void read_now(const Request& request, TimestampMs asked_at, DoneFn done);
     void submit(Request request, DoneFn done);
+    /// Finds the place where a webhook begins, then creates it.
+    void create_webhook(CreateWebhook args, DoneFn done);
     /// Counts the waitpoints that a rotation leaves behind, then rotates.
     void rotate_key(const RotateWaitpointKey& args, DoneFn done);
     void run_reads();
+    [[nodiscard]] std::optional<TimestampMs> next_deadline();
 
     EngineOptions options_;
     std::shared_ptr<Clock> clock_;
     std::shared_ptr<IdSource> ids_;
     std::unique_ptr<store::Store> store_;
     core::Settings settings_;
-    std::unique_ptr<TailDesk> tails_;  // the writer tells it of changes
+    std::unique_ptr<TailDesk> tails_;  // the writer tells them of changes
+    std::unique_ptr<EventDesk> events_;
     std::unique_ptr<Writer> writer_;
     std::uint64_t clock_token_ = 0;
     std::atomic<std::uint64_t> claim_numbers_{0};
@@ -71,7 +76,7 @@ class EmbeddedEngine final : public Engine {
     // Reads asked for with a callback run here.
     std::mutex reads_mutex_;
     std::condition_variable reads_arrived_;
-    std::deque<TailDesk::Job> reads_;    // guarded by reads_mutex_
+    std::deque<ReadJob> reads_;          // guarded by reads_mutex_
     bool clock_moved_ = false;           // guarded by reads_mutex_
     std::atomic<bool> stopping_{false};  // set under reads_mutex_
     std::vector<std::thread> readers_;

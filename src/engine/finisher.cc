@@ -21,7 +21,7 @@ Finisher::~Finisher() {
     thread_.join();
 }
 
-void Finisher::finish(std::vector<Outcome> outcomes, bool wrote, std::vector<ExecutionId> changed) {
+void Finisher::finish(std::vector<Outcome> outcomes, bool wrote, Changed changed) {
     tally_.answered(outcomes);
     if (store_.commits_are_durable()) {
         if (told_ && !changed.empty()) {
@@ -36,7 +36,7 @@ void Finisher::finish(std::vector<Outcome> outcomes, bool wrote, std::vector<Exe
     room_.wait(lock, [&] { return batches_ < batches_max; });
     batches_ += 1;
     wrote_ = wrote_ || wrote;
-    std::ranges::move(changed, std::back_inserter(changed_));
+    changed_.add(std::move(changed));
     if (outcomes_.empty()) {
         outcomes_ = std::move(outcomes);
     } else {
@@ -62,7 +62,7 @@ bool Finisher::broken() {
 void Finisher::run() {
     enter_engine_thread("ff-finisher");
     std::vector<Outcome> outcomes;
-    std::vector<ExecutionId> changed;
+    Changed changed;
     std::unique_lock lock(mutex_);
     for (;;) {
         work_.wait(lock, [&] { return batches_ > 0 || stop_; });
@@ -88,7 +88,7 @@ void Finisher::run() {
         if (told_ && !broken && !changed.empty()) {
             told_(changed);
         }
-        changed.clear();
+        changed = {};
         for (Outcome& outcome : outcomes) {
             outcome.pending.done(broken ? Response(std::unexpected(*broken))
                                         : std::move(outcome.response));

@@ -21,15 +21,15 @@ namespace ff::engine {
 
 class Finisher {
   public:
-    /// Hears of the executions that a durable batch has changed, before its callers are answered.
-    using ChangedFn = std::function<void(std::span<const ExecutionId>)>;
+    /// Hears of what a durable batch has changed, before its callers are answered.
+    using ChangedFn = std::function<void(const Changed&)>;
 
     Finisher(store::Store& store, Tally& tally, ChangedFn told = {});
     /// Finishes everything handed over.
     ~Finisher();
 
     /// Takes over a committed batch. Waits while too many batches are unfinished.
-    void finish(std::vector<Outcome> outcomes, bool wrote, std::vector<ExecutionId> changed = {});
+    void finish(std::vector<Outcome> outcomes, bool wrote, Changed changed = {});
     /// Waits until everything handed over so far has been answered.
     void drain();
     /// True after a failed sync.
@@ -48,7 +48,7 @@ class Finisher {
     std::condition_variable room_;
     const ChangedFn told_;
     std::vector<Outcome> outcomes_;     // guarded by mutex_
-    std::vector<ExecutionId> changed_;  // guarded by mutex_
+    Changed changed_;                   // guarded by mutex_
     std::size_t batches_ = 0;           // guarded by mutex_: handed over, not taken yet
     bool wrote_ = false;                // guarded by mutex_
     bool busy_ = false;                 // guarded by mutex_

@@ -55,9 +55,9 @@ constexpr std::pair<const char*, bool> capability_flags[] = {
     {"get_execution_result", true},
     {"budget_admin", true},
     {"quota_admin", true},
-    {"rotate_waitpoint_hmac_secret_all", false},
-    {"seed_waitpoint_hmac_secret", false},
-    {"list_pending_waitpoints", false},
+    {"rotate_waitpoint_hmac_secret_all", true},
+    {"seed_waitpoint_hmac_secret", true},
+    {"list_pending_waitpoints", true},
     {"cancel_flow_header", true},
     {"cancel_flow_wait_timeout", true},
     {"cancel_flow_wait_indefinite", true},
@@ -65,12 +65,12 @@ constexpr std::pair<const char*, bool> capability_flags[] = {
     {"claim_for_worker", true},
     {"issue_reclaim_grant", true},
     {"prepare", true},
-    {"subscribe_lease_history", false},
-    {"subscribe_completion", false},
-    {"subscribe_signal_delivery", false},
-    {"subscribe_instance_tags", false},
-    {"stream_durable_summary", false},
-    {"stream_best_effort_live", false},
+    {"subscribe_lease_history", true},
+    {"subscribe_completion", true},
+    {"subscribe_signal_delivery", true},
+    {"subscribe_instance_tags", true},
+    {"stream_durable_summary", true},
+    {"stream_best_effort_live", true},
     {"register_worker", true},
     {"heartbeat_worker", true},
     {"mark_worker_dead", true},
@@ -249,6 +249,16 @@ expected<std::vector<AttemptInfo>> answer(const ListAttempts& op, const ReadCont
             }
             if (live) {
                 out.push_back(attempt_info(core::attempt_row(e, AttemptLifecycle::started)));
+            }
+            if (e.has_streams) {
+                FF_TRY(const auto streams, reader.streams_of(e.eid));
+                for (const core::StreamMeta& stream : streams) {
+                    const auto at = std::ranges::find(out, stream.key.attempt_index,
+                                                      &AttemptInfo::attempt_index);
+                    if (at != out.end()) {
+                        at->frame_count = stream.frame_count;
+                    }
+                }
             }
             return out;
         });

@@ -63,6 +63,10 @@ expected<BudgetPage> answer(const ListBudgets& op, const ReadContext& c);
 expected<SpendPage> answer(const ListSpend& op, const ReadContext& c);
 expected<std::optional<QuotaPolicyInfo>> answer(const ReadQuotaPolicy& op, const ReadContext& c);
 expected<QuotaPage> answer(const ListQuotaPolicies& op, const ReadContext& c);
+expected<EventPage> answer(const ReadEvents& op, const ReadContext& c);
+expected<EventPage> answer(const ReadTimeline& op, const ReadContext& c);
+expected<WebhookPage> answer(const ListWebhooks& op, const ReadContext& c);
+expected<std::optional<WebhookInfo>> answer(const DescribeWebhook& op, const ReadContext& c);
 /// Open waitpoints whose token was signed with the current key and that are not sure to be gone
 /// when that key, retired now, verifies no more.
 expected<std::uint64_t> waitpoints_outliving(DurationMs grace_ms, const ReadContext& c);

@@ -205,9 +205,23 @@ expected<ScannerResult> Scanners::idempotency_sweep(TimestampMs now) {
 }
 
 expected<ScannerResult> Scanners::event_trimmer(TimestampMs now) {
-    return sweep([&] {
-        return batch_.store().trim_events(now - options_.event_retention_ms, events_per_pass);
-    });
+    // The two that share a table are trimmed together.
+    ScannerResult result;
+    for (std::size_t i = 1; i < enum_count<EventFamily>; ++i) {
+        const auto family = static_cast<EventFamily>(i);
+        // A view holds only what is on disk; nobody else waits for what this thread has just
+        // written, so it sees to that itself.
+        FF_TRY_VOID(batch_.store().make_durable());
+        FF_TRY(const auto through, event_trim_.through(batch_.store(), family,
+                                                       {now - options_.event_retention_ms,
+                                                        options_.event_rows_max, events_per_pass}));
+        if (through) {
+            FF_TRY(const ScannerResult one,
+                   sweep([&] { return batch_.store().trim_events(family, *through); }));
+            result.processed += one.processed;
+        }
+    }
+    return result;
 }
 
 expected<ScannerResult> Scanners::stream_trimmer(TimestampMs now) {

@@ -13,6 +13,7 @@
 #include "core/context.h"
 #include "core/flow_invariants.h"
 #include "engine/batch.h"
+#include "engine/event_trim.h"
 #include "engine/scanner_log.h"
 
 namespace ff::engine {
@@ -97,6 +98,7 @@ class Scanners {
     core::LimitKey gates_at_;
     std::optional<BudgetId> budgets_at_;
     std::optional<QuotaPolicyId> policies_at_;
+    EventTrim event_trim_;
     std::vector<core::Eid> unblock_at_;  ///< one position for each blocked bucket
 };
 

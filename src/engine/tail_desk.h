@@ -1,91 +1,70 @@
 // Where readers of streams wait for the next frame, or for the end.
-//
-// A reader that found nothing waits here without a thread and without a view of the store. When
-// something is written to its stream, all who wait for that stream are served by one read. Every
-// public function may be called from any thread.
 #pragma once
 
-#include <atomic>
-#include <functional>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <set>
+#include <algorithm>
 #include <span>
-#include <stop_token>
 #include <vector>
 
-#include <ff/engine.h>
-
-#include "store/store.h"
+#include "engine/stream_reads.h"
+#include "engine/wait_desk.h"
 
 namespace ff::engine {
 
-class TailDesk {
-  public:
-    using Job = std::move_only_function<void()>;
-    /// Runs a job soon, on a thread that may read.
-    using Later = std::function<void(Job)>;
-
-    TailDesk(store::Store& store, Clock& clock, std::size_t waiting_max, Later later);
-
-    /// Answers when there are frames, the stream is closed, or the time is over.
-    void tail(TailStream op, Engine::DoneFn done);
-    /// These executions have changed, and it is durable.
-    void changed(std::span<const ExecutionId> executions);
-    /// Anything may have changed.
-    void changed_anywhere();
-    /// Is anybody waiting? Only then changes need be told.
-    [[nodiscard]] bool is_empty() const { return waiting_ == 0; }
-
-    /// Answers those whose time is over.
-    void expire();
-    [[nodiscard]] std::optional<TimestampMs> next_deadline();
-    /// Answers everybody with what there is; nobody waits from then on.
-    void close();
-
-  private:
-    struct Stream {
+struct TailKind {
+    using Op = TailStream;
+    using Page = StreamPage;
+    struct Place {
         ExecutionId execution;
         std::uint32_t attempt_index = 0;
-        auto operator<=>(const Stream&) const = default;
+        auto operator<=>(const Place&) const = default;
     };
-    struct Reader {
-        TailStream op;
-        Engine::DoneFn done;
-        TimestampMs deadline = 0;
-        bool parked = false;
-        bool stale = false;  ///< something was written while it read
-        std::atomic<bool> abandoned = false;
-        std::unique_ptr<std::stop_callback<std::function<void()>>> on_abandon;
-    };
-    using ReaderPtr = std::shared_ptr<Reader>;
 
-    static Stream stream_of(const Reader& reader) {
-        return {reader.op.execution_id, reader.op.attempt_index};
+    static Place place_of(const Op& op) { return {op.execution_id, op.attempt_index}; }
+    static expected<void> check(const Op& op) { return engine::check(op); }
+    static expected<Page> read(const Op& op, const ReadContext& c) { return answer(op, c); }
+    static bool is_answer(const Page& page) {
+        return !page.frames.empty() || page.closed_at.has_value();
     }
-    /// One reader by itself, for the first time or where a common read does not do.
-    void read(const ReaderPtr& reader);
-    /// All of them wait for one stream.
-    void serve(std::vector<ReaderPtr> readers);
-    /// True: it waits. False: it must read again.
-    bool park(const ReaderPtr& reader);
-    void leave(const ReaderPtr& reader);
-    static void answer(const ReaderPtr& reader, Response response);
-    void wake(std::vector<ReaderPtr> readers);
-    /// Takes those that are parked out of `readers`; marks the others.
-    std::vector<ReaderPtr> take_parked(const std::set<ReaderPtr>& readers);
+    static bool is_last(const Page& page) { return page.frames.empty(); }
+    /// From the place of the one that is furthest behind; all frames, whatever they filter.
+    static Op common(std::span<const Op* const> ops) {
+        Op out;
+        out.execution_id = ops.front()->execution_id;
+        out.attempt_index = ops.front()->attempt_index;
+        out.after =
+            (*std::ranges::min_element(ops, {}, [](const Op* op) { return op->after.id; }))->after;
+        out.limit = frames_per_read_max;
+        return out;
+    }
+    static Page share(const Op& op, const Page& page) {
+        Page own{{}, page.closed_at, page.closed_reason};
+        for (const StreamFrame& frame : page.frames) {
+            if (own.frames.size() < op.limit && is_wanted(op, frame)) {
+                own.frames.push_back(frame);
+            }
+        }
+        if (own.frames.empty() && !page.frames.empty()) {
+            // A page may end before the stream does: what this reader wants may stand behind it.
+            own.closed_at.reset();
+            own.closed_reason.reset();
+        }
+        return own;
+    }
+};
 
-    store::Store& store_;
-    Clock& clock_;
-    const std::size_t waiting_max_;
-    const Later later_;
-    std::atomic<std::size_t> waiting_{0};
-    std::mutex mutex_;
-    std::map<Stream, std::set<ReaderPtr>> readers_;            // guarded by mutex_
-    std::set<std::pair<TimestampMs, ReaderPtr>> by_deadline_;  // guarded by mutex_: parked ones
-    bool closed_ = false;                                      // guarded by mutex_
+class TailDesk : public WaitDesk<TailKind> {
+  public:
+    using WaitDesk::changed;
+    using WaitDesk::WaitDesk;
+    /// These executions have changed, and it is durable.
+    void changed(std::span<const ExecutionId> executions) {
+        if (is_empty()) {
+            return;
+        }
+        for (const ExecutionId& id : executions) {
+            changed({id, 0}, {id, std::numeric_limits<std::uint32_t>::max()});
+        }
+    }
 };
 
 }  // namespace ff::engine

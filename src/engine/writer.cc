@@ -41,9 +41,11 @@ Writer::Writer(store::Store& store, const core::Settings& settings, const Engine
       scanners_(batch_, settings, options, clock.now(),
                 [this](TimestampMs now) { return handle_due(now); }),
       thread_([this] { run(); }) {
-    store_.watch([this, others = std::move(notices.others)] {
-        others_wrote_ = true;
-        wake();
+    store_.watch([this, others = std::move(notices.others)](store::Store::Heard what) {
+        if (what == store::Store::Heard::work) {
+            others_wrote_ = true;
+            wake();
+        }
         if (others) {
             others();
         }
@@ -279,7 +281,7 @@ Batch::Run Writer::transact(std::vector<Pending> commands, TimestampMs now, std:
 
 void Writer::hand_over(std::vector<Outcome> outcomes, bool wrote) {
     finisher_.finish(std::move(outcomes), wrote,
-                     wrote ? batch_.take_changed() : std::vector<ExecutionId>());
+                     wrote ? batch_.take_changed() : Changed());
 }
 
 ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,

@@ -103,21 +103,33 @@ void note_unused_environment(const ConfigSources& sources, UnusedNames& unused) 
     }
 }
 
-/// The first place that has the setting. An empty text counts as none, unless it is a fault.
-Found find_value(const Setting& setting, const ConfigSources& sources, const FileSettings& file) {
-    const std::string name(setting.name);
+/// The first place that has it. An empty text counts as none, unless it is a fault.
+std::optional<Found> find_by_name(const Setting& setting, const std::string& name,
+                                  const ConfigSources& sources, const FileSettings& file) {
     const auto counts = [&](const std::string& text) {
         return !text.empty() || !setting.may_be_empty;
     };
     if (auto flag = sources.flags.find(name); flag != sources.flags.end() && counts(flag->second)) {
-        return {flag->second, Origin::flag, ""};
+        return Found{flag->second, Origin::flag, ""};
     }
     if (auto variable = sources.environment.find(name);
         variable != sources.environment.end() && counts(variable->second)) {
-        return {variable->second, Origin::environment, ""};
+        return Found{variable->second, Origin::environment, ""};
     }
     if (auto line = file.find(name); line != file.end() && counts(line->second.text)) {
-        return {line->second.text, Origin::file, line->second.where};
+        return Found{line->second.text, Origin::file, line->second.where};
+    }
+    return std::nullopt;
+}
+
+Found find_value(const Setting& setting, const ConfigSources& sources, const FileSettings& file) {
+    if (auto found = find_by_name(setting, std::string(setting.name), sources, file)) {
+        return std::move(*found);
+    }
+    if (!setting.old_name.empty()) {
+        if (auto found = find_by_name(setting, std::string(setting.old_name), sources, file)) {
+            return std::move(*found);
+        }
     }
     return {std::string(setting.usual), Origin::default_, ""};
 }

@@ -20,6 +20,8 @@
 
 #include "base/log.h"
 
+#include "net/address_rules.h"
+
 namespace ff::http {
 
 FF_WORD_ENUM(Backend, sqlite, postgres)
@@ -60,6 +62,7 @@ struct ServerConfig {
     std::int64_t http_connections_max = 0;
     std::int64_t concurrent_polls_max = 0;
     std::int64_t concurrent_stream_ops_max = 0;
+    std::int64_t event_streams_max = 0;
     DurationMs shutdown_grace_ms = 0;  ///< for each step
     std::string tls_cert;              ///< paths; both or none
     std::string tls_key;
@@ -71,6 +74,7 @@ struct ServerConfig {
     CorsRule cors;
     DurationMs waitpoint_grace_ms = 0;  ///< of a key that a rotation retires
     std::int64_t failed_attempts_max = 0;
+    net::AddressRules webhook_addresses;
 
     // The store.
     Backend backend = Backend::sqlite;

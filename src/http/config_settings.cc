@@ -148,6 +148,11 @@ static_assert(static_cast<int>(Synchronous::normal) ==
                   static_cast<int>(EngineOptions::Synchronous::normal) &&
               static_cast<int>(Notify::off) == static_cast<int>(EngineOptions::Notify::off));
 
+Setting once_named(std::string_view old_name, Setting setting) {
+    setting.old_name = old_name;
+    return setting;
+}
+
 /// More threads than this only pass the store's lock around.
 std::int64_t usual_threads() {
     const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
@@ -183,10 +188,17 @@ std::vector<Setting> listener_settings() {
                "Requests that wait for work at a time; further ones get 429. Never more than "
                "three quarters of `FF_HTTP_MAX_CONNECTIONS`.",
                [](ServerConfig& c, std::int64_t v) { c.concurrent_polls_max = v; }),
-        number("FF_MAX_CONCURRENT_STREAM_OPS", 1, u32_max, "64",
-               "Requests that read streams at a time, those that wait among them; further ones get "
-               "429.",
-               [](ServerConfig& c, std::int64_t v) { c.concurrent_stream_ops_max = v; }),
+        once_named("FF_MAX_CONCURRENT_TAIL",
+                   number("FF_MAX_CONCURRENT_STREAM_OPS", 1, u32_max, "64",
+                          "Requests that read streams at a time, those that wait among them; "
+                          "further ones get 429. `FF_MAX_CONCURRENT_TAIL` is its old name.",
+                          [](ServerConfig& c, std::int64_t v) {
+                              c.concurrent_stream_ops_max = v;
+                          })),
+        number("FF_MAX_EVENT_STREAMS", 1, u32_max, "256",
+               "Requests that wait for events at a time, server-sent events among them; further "
+               "ones get 429.",
+               [](ServerConfig& c, std::int64_t v) { c.event_streams_max = v; }),
         number("FF_SHUTDOWN_GRACE_S", 0, 3'600, "15",
                "Seconds that each step of a shutdown may take.",
                [](ServerConfig& c, std::int64_t v) { c.shutdown_grace_ms = v * 1'000; }),
@@ -195,6 +207,14 @@ std::vector<Setting> listener_settings() {
 
 std::vector<Setting> access_settings() {
     return {
+        if_none("only public ones",
+                text("FF_WEBHOOK_ALLOW", "networks with commas between, `any`", "",
+                     "Addresses that webhooks may be sent to beside public ones, such as "
+                     "`10.0.0.0/8` or `127.0.0.1`.",
+                     [](ServerConfig& c, std::string_view value) -> expected<std::string> {
+                         FF_TRY(c.webhook_addresses, net::AddressRules::parse(value));
+                         return c.webhook_addresses.to_string();
+                     })),
         if_none("nobody is asked for one",
                 token("FF_API_TOKEN",
                       "What callers show as `Authorization: Bearer …` on every route but "
@@ -310,6 +330,12 @@ std::vector<Setting> store_settings() {
                [](ServerConfig& c, std::int64_t v) { c.engine.retention_ms = v * 1'000; }),
         number("FF_EVENT_RETENTION_S", 0, 100 * year_s, "604800", "How long events are kept.",
                [](ServerConfig& c, std::int64_t v) { c.engine.event_retention_ms = v * 1'000; }),
+        number("FF_EVENT_MAX_ROWS", 0, 1'000'000'000'000, "1000000",
+               "Events kept of each family; completion and lease history share a table and a "
+               "limit. 0: as many as are not too old.",
+               [](ServerConfig& c, std::int64_t v) {
+                   c.engine.event_rows_max = static_cast<std::uint64_t>(v);
+               }),
         number("FF_RECLAIM_GRACE_MS", 0, year_s * 1'000, "0",
                "Pause before a lost lease may be taken over.",
                [](ServerConfig& c, std::int64_t v) { c.engine.reclaim_grace_ms = v; }),
@@ -392,13 +418,10 @@ std::vector<Setting> make_table() {
 constexpr std::array<std::string_view, 5> obsolete_names{"FF_HOST", "FF_PORT", "FF_TLS",
                                                          "FF_CLUSTER", "FF_DEV_MODE"};
 
-/// Of streams, partitions and error reporting.
-constexpr std::array<std::string_view, 10> names_of_other_versions{
+/// Of partitions and error reporting.
+constexpr std::array<std::string_view, 7> names_of_other_versions{
     "FF_BUDGET_PARTITIONS",
     "FF_QUOTA_PARTITIONS",
-    "FF_MAX_CONCURRENT_TAIL",
-    "FF_MAX_EVENT_STREAMS",
-    "FF_EVENT_MAX_ROWS",
     "FF_SENTRY_DSN",
     "FF_SENTRY_ENVIRONMENT",
     "FF_SENTRY_RELEASE",
@@ -414,7 +437,9 @@ const std::vector<Setting>& settings() {
 }
 
 const Setting* find_setting(std::string_view name) {
-    const auto at = std::ranges::find(settings(), name, &Setting::name);
+    const auto at = std::ranges::find_if(settings(), [&](const Setting& setting) {
+        return setting.name == name || setting.old_name == name;
+    });
     return at == settings().end() ? nullptr : &*at;
 }
 

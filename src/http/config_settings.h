@@ -20,6 +20,7 @@ struct Setting {
     using Take = std::function<expected<std::string>(ServerConfig&, std::string_view)>;
 
     std::string_view name;
+    std::string_view old_name;  ///< looked at when nothing is said under the name
     std::string_view group;  ///< the heading it stands under in the document
     Kind kind = Kind::text;
     std::string values;        ///< what may be written, for people
@@ -31,7 +32,7 @@ struct Setting {
 };
 
 const std::vector<Setting>& settings();
-/// Null when there is none of that name.
+/// By its name, or its old one. Null when there is none.
 const Setting* find_setting(std::string_view name);
 
 /// Names that other versions know and this one does not use, by the reason: told once, never an

@@ -8,6 +8,7 @@
 #include <boost/beast/http/string_body.hpp>
 
 #include <array>
+#include <charconv>
 #include <optional>
 
 #include "wire/errors.h"
@@ -88,6 +89,10 @@ RequestHead head_of(const Parser& parser) {
     head.origin = field_of(parser, beast::http::field::origin);
     if (const auto key = message.find("Idempotency-Key"); key != message.end()) {
         head.idempotency_key = std::string(key->value());
+    }
+    head.accept = field_of(parser, beast::http::field::accept);
+    if (const auto id = message.find("Last-Event-ID"); id != message.end()) {
+        head.last_event_id = std::string(id->value());
     }
     if (head.origin && head.method == "OPTIONS") {
         head.asked_method = field_of(parser, beast::http::field::access_control_request_method);
@@ -382,7 +387,9 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     }
 
     void finish(wire::Answer answer) {
-        stop_.reset();
+        if (!answer.parts) {
+            stop_.reset();
+        }
         if (closed_ || gone_) {
             close();
         } else {
@@ -393,10 +400,14 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     void send(wire::Answer answer) {
         state_ = State::sending;
         service_.mark(head_, answer);
-        closing_ = closing_ || !keep_alive_ || service_.draining();
+        const bool in_parts = answer.parts != nullptr;
+        closing_ = closing_ || !keep_alive_ || service_.draining() || (in_parts && is_old_);
         undelivered_ = std::move(answer.undelivered);
         write_head(answer);
-        if (head_.method != "HEAD") {
+        if (head_.method != "HEAD" && in_parts) {
+            parts_ = std::move(answer.parts);
+            add_part(answer.body);
+        } else if (head_.method != "HEAD") {
             output_ += answer.body;
         }
         status_ = answer.status;
@@ -427,7 +438,9 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
             output_ += "\r\nContent-Type: ";
             output_ += answer.content_type;
         }
-        if (answer.status != 204) {
+        if (answer.parts) {
+            output_ += is_old_ ? "" : "\r\nTransfer-Encoding: chunked";
+        } else if (answer.status != 204) {
             output_ += "\r\nContent-Length: ";
             output_ += std::to_string(answer.body.size());
         }
@@ -442,10 +455,57 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         output_ += "\r\n\r\n";
     }
 
+    // ------------------------------------------------------------------------ bodies in parts
+
+    /// Older clients read until the connection ends.
+    void add_part(std::string_view text) {
+        if (text.empty() || is_old_) {
+            output_ += text;
+            return;
+        }
+        std::array<char, 16> digits{};
+        const auto [end, fault] =
+            std::to_chars(digits.data(), digits.data() + digits.size(), text.size(), 16);
+        output_.append(digits.data(), end);
+        output_ += "\r\n";
+        output_ += text;
+        output_ += "\r\n";
+    }
+
+    void next_part() {
+        loop_.deadlines().clear(place_);
+        parts_->next([self = self()](wire::BodyPart part) mutable {
+            Loop& loop = self->loop_;
+            loop.post([self = std::move(self), part = std::move(part)] { self->send_part(part); });
+        });
+    }
+
+    void send_part(const wire::BodyPart& part) {
+        if (closed_ || gone_) {
+            parts_.reset();
+            close();
+            return;
+        }
+        output_.clear();
+        add_part(part.text);
+        if (part.last) {
+            parts_.reset();
+            stop_.reset();
+            output_ += is_old_ ? "" : "0\r\n\r\n";
+        }
+        wait_for(Waits::send);
+        write_output();
+    }
+
     void on_sent(const error_code& error) {
         if (!error) {
             undelivered_ = nullptr;
         }
+        if (parts_ && !error && !closed_) {
+            next_part();
+            return;
+        }
+        parts_.reset();
         service_.finished(head_, admission_.route, status_,
                           std::chrono::steady_clock::now() - began_);
         if (output_.capacity() > kept_bytes_max) {
@@ -505,6 +565,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     std::optional<std::stop_source> stop_;  ///< while a route that waits is at work
     std::string output_;
     std::function<void()> undelivered_;  ///< of the answer that is being sent
+    std::shared_ptr<wire::BodyParts> parts_;  ///< the rest of it, while there is more
     int status_ = 0;
     std::chrono::steady_clock::time_point began_;
     State state_ = State::idle;

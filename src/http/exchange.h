@@ -25,6 +25,8 @@ struct RequestHead {
     std::optional<std::uint64_t> content_length;
     bool chunked = false;
     std::optional<std::string> idempotency_key;
+    std::optional<std::string> accept;
+    std::optional<std::string> last_event_id;
     std::string peer;  ///< the address it came from
 
     [[nodiscard]] bool has_body() const { return chunked || content_length.value_or(0) > 0; }
@@ -60,6 +62,8 @@ struct Exchange {
     std::string content_type;                    ///< of raw_body; empty: not said
     std::optional<std::string> idempotency_key;  ///< of a route that takes bodies as they are
     std::string peer;                            ///< the address it came from
+    bool wants_events = false;                   ///< it accepts text/event-stream
+    std::optional<std::string> last_event_id;    ///< of a client that lost its stream
 
     void answer(wire::Answer answer) {
         respond([answer = std::move(answer)](Client) mutable { return std::move(answer); });

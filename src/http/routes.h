@@ -16,6 +16,7 @@ void add_flow_routes(Router& router, Service& service);
 void add_suspension_routes(Router& router, Service& service);
 void add_stream_routes(Router& router, Service& service);
 void add_limit_routes(Router& router, Service& service);
+void add_event_routes(Router& router, Service& service);
 void add_callback_routes(Router& router, Service& service);
 void add_approval_routes(Router& router, Service& service);
 void add_worker_routes(Router& router, Service& service);

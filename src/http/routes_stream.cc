@@ -1,36 +1,20 @@
 // Attempt streams: appending under a lease, pages, and tails that may wait.
+#include "http/event_stream.h"
 #include "http/operation_route.h"
 #include "http/routes.h"
+#include "wire/stream_answers.h"
 
 namespace ff::http {
 
 namespace {
 
-/// One of the places for reads of streams, given back when it goes.
-class StreamPermit {
-  public:
-    static std::shared_ptr<StreamPermit> take(Service& service) {
-        const std::size_t most = service.options().stream_ops_max;
-        if (service.stream_ops().fetch_add(1) >= most) {
-            service.stream_ops().fetch_sub(1);
-            return nullptr;
-        }
-        return std::shared_ptr<StreamPermit>(new StreamPermit(service));
+std::shared_ptr<Permit> take_permit(Service& service, Exchange& exchange) {
+    const std::size_t most = service.options().stream_ops_max;
+    auto permit = Permit::take(service.stream_ops(), most);
+    if (!permit) {
+        exchange.answer(no_permit("stream_ops", most));
     }
-    ~StreamPermit() { service_.stream_ops().fetch_sub(1); }
-    StreamPermit(const StreamPermit&) = delete;
-    StreamPermit& operator=(const StreamPermit&) = delete;
-
-  private:
-    explicit StreamPermit(Service& service) : service_(service) {}
-    Service& service_;
-};
-
-wire::Answer streams_full(std::size_t most) {
-    return wire::write_error({ErrorCode::too_many_waiters,
-                              "too many concurrent stream_ops calls (server max: " +
-                                  std::to_string(most) + "); retry with backoff",
-                              {}});
+    return permit;
 }
 
 template <class Op>
@@ -39,9 +23,8 @@ void read_stream(Service& service, Exchange exchange) {
     if (!op) {
         return;
     }
-    auto permit = StreamPermit::take(service);
+    auto permit = take_permit(service, exchange);
     if (!permit) {
-        exchange.answer(streams_full(service.options().stream_ops_max));
         return;
     }
     if constexpr (requires { op->abandoned; }) {
@@ -64,6 +47,53 @@ void add_read(Router& router, Service& service, bool waits) {
     router.add(std::move(route));
 }
 
+/// The last thing a stream says is that it is closed.
+bool spell_frames(TailStream& op, StreamPage& page, std::string& out) {
+    for (const StreamFrame& frame : page.frames) {
+        std::string data;
+        wire::write_frame(data, frame);
+        add_event(out, frame.id.to_string(), "frame", data);
+        op.after = frame.id;
+    }
+    if (page.closed_at && page.frames.empty()) {
+        std::string data;
+        wire::ObjectOut object(data);
+        object.field("closed_at", *page.closed_at);
+        object.field("closed_reason", *page.closed_reason);
+        object.close();
+        add_event(out, {}, "closed", data);
+        return true;
+    }
+    if (out.empty()) {
+        out += ": nothing new\n\n";
+    }
+    return false;
+}
+
+void follow_stream(Service& service, Exchange exchange) {
+    auto op = read_operation<TailStream>(exchange);
+    if (!op) {
+        return;
+    }
+    if (exchange.last_event_id) {
+        auto place = FrameCursor::parse(*exchange.last_event_id);
+        if (!place) {
+            exchange.answer(wire::write_error(place.error(), TailStream::name));
+            return;
+        }
+        op->after = *place;
+    }
+    if (service.draining()) {
+        exchange.answer(wire::write_error({ErrorCode::shutting_down, {}, {}}));
+        return;
+    }
+    auto permit = take_permit(service, exchange);
+    if (!permit) {
+        return;
+    }
+    stream_from(service, std::move(exchange), std::move(*op), std::move(permit), &spell_frames);
+}
+
 }  // namespace
 
 void add_stream_routes(Router& router, Service& service) {
@@ -71,6 +101,14 @@ void add_stream_routes(Router& router, Service& service) {
     add_read<ReadStream>(router, service, false);
     add_read<TailStream>(router, service, true);
     add_read<ReadStreamSummary>(router, service, false);
+
+    Route route = route_of<TailStream>();
+    route.path = "/v1/executions/{id}/attempts/{idx}/stream/sse";
+    route.operation = "follow_stream";
+    route.summary = "Frames as they come, as server-sent events";
+    route.waits = true;
+    route.handler = [&service](Exchange exchange) { follow_stream(service, std::move(exchange)); };
+    router.add(std::move(route));
 }
 
 }  // namespace ff::http

@@ -166,6 +166,9 @@ void Service::hand_on(Admission admission, const RequestHead& head, std::string 
         exchange.content_type = head.content_type.value_or("");
         exchange.idempotency_key = head.idempotency_key;
     }
+    exchange.wants_events =
+        head.accept && head.accept->find("text/event-stream") != std::string::npos;
+    exchange.last_event_id = head.last_event_id;
     admission.route->handler(std::move(exchange));
 }
 

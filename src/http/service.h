@@ -25,6 +25,7 @@ struct ServiceOptions {
     GateOptions gate;
     std::size_t polls_max = 1'024;
     std::size_t stream_ops_max = 64;  ///< reads of streams at a time
+    std::size_t event_streams_max = 256;  ///< readers of events that wait, at a time
     std::vector<std::string> lanes;   ///< told by /v1/capabilities
     /// Called for things an operator did: revoke, cancel, replay, … `text` has no secrets.
     std::function<void(std::string_view what, std::string_view about)> audit;
@@ -92,6 +93,7 @@ class Service {
     [[nodiscard]] const Router& router() const { return router_; }
     [[nodiscard]] std::atomic<std::size_t>& polls() { return polls_; }
     [[nodiscard]] std::atomic<std::size_t>& stream_ops() { return stream_ops_; }
+    [[nodiscard]] std::atomic<std::size_t>& event_streams() { return event_streams_; }
     [[nodiscard]] FailedAttempts& failed_attempts() { return failed_attempts_; }
     [[nodiscard]] TimestampMs now() const;
     /// Around a call of the engine that no request waits for, so that the service outlives it.
@@ -115,6 +117,7 @@ class Service {
     std::atomic<bool> draining_{false};
     std::atomic<std::size_t> polls_{0};
     std::atomic<std::size_t> stream_ops_{0};
+    std::atomic<std::size_t> event_streams_{0};
     FailedAttempts failed_attempts_;
     mutable std::atomic<std::uint64_t> taken_{0};
     std::mutex errands_mutex_;

@@ -32,6 +32,27 @@ std::string executions_through(const std::string& side_table, const std::string&
            " s JOIN ff_exec_core e ON e.eid = s.eid WHERE " + rest;
 }
 
+namespace {
+
+/// Remembers how far events are about to be deleted; `select` gives a family and its highest id.
+std::string trim_mark(const std::string& select) {
+    return "INSERT INTO ff_event_trim (family, through) " + select +
+           " HAVING MAX(event_id) IS NOT NULL"
+           " ON CONFLICT (family) DO UPDATE SET through = excluded.through";
+}
+
+EventTexts event_texts(const std::string& from, const std::string& first,
+                       const std::string& second) {
+    return {"SELECT MAX(event_id) FROM (SELECT event_id, occurred_at FROM " + from +
+                "event_id > 0 ORDER BY event_id LIMIT " + first + ") t WHERE t.occurred_at < " +
+                second,
+            "SELECT event_id FROM " + from + "event_id > " + first +
+                " ORDER BY event_id LIMIT 1 OFFSET " + second,
+            "SELECT COUNT(*) FROM " + from + "event_id > " + first + " AND event_id <= " + second};
+}
+
+}  // namespace
+
 // ------------------------------------------------------------------ one row, by what names it
 
 const std::string execution_by_id = select_where<Execution>("id = $1");
@@ -179,15 +200,16 @@ const std::string idempotency_sweep =
     "DELETE FROM ff_idempotency WHERE expires_at <= $1 AND (namespace, idempotency_key) IN"
     " (SELECT namespace, idempotency_key FROM ff_idempotency WHERE expires_at <= $1"
     " ORDER BY expires_at LIMIT $2)";
-// Event ids grow with time, so the oldest events are the lowest ids.
-const std::string exec_events_trim =
-    "DELETE FROM ff_exec_event WHERE event_id IN (SELECT event_id FROM"
-    " (SELECT event_id, occurred_at FROM ff_exec_event ORDER BY event_id LIMIT $1) t"
-    " WHERE t.occurred_at < $2)";
-const std::string log_events_trim =
-    "DELETE FROM ff_log_event WHERE event_id IN (SELECT event_id FROM"
-    " (SELECT event_id, occurred_at FROM ff_log_event ORDER BY event_id LIMIT $1) t"
-    " WHERE t.occurred_at < $2)";
+// Who reads from before the mark has missed events. One text a family that shares the table.
+const std::string completion_mark = trim_mark(
+    "SELECT 0, MAX(event_id) FROM ff_exec_event WHERE event_id <= $1 AND outcome IS NOT NULL");
+const std::string lease_mark = trim_mark(
+    "SELECT 1, MAX(event_id) FROM ff_exec_event WHERE event_id <= $1 AND lease_event <> 0");
+const std::string log_mark = trim_mark(
+    "SELECT family + 2, MAX(event_id) FROM ff_log_event WHERE event_id <= $1 AND family = $2"
+    " GROUP BY family");
+const std::string exec_events_trim = "DELETE FROM ff_exec_event WHERE event_id <= $1";
+const std::string log_events_trim = "DELETE FROM ff_log_event WHERE event_id <= $1 AND family = $2";
 const std::string meta_get = "SELECT value FROM ff_meta WHERE name = $1";
 const std::string meta_put =
     "INSERT INTO ff_meta (name, value) VALUES ($1, $2)"
@@ -280,6 +302,8 @@ const std::string signals_after =
     select_where<Signal>("eid = $1 AND seq > $2 ORDER BY seq LIMIT $3");
 const std::string stream_meta_by_key =
     select_where<core::StreamMeta>("eid = $1 AND attempt_index = $2");
+const std::string stream_metas_of =
+    select_where<core::StreamMeta>("eid = $1 ORDER BY attempt_index");
 const std::string summary_by_key =
     select_where<core::SummaryRow>("eid = $1 AND attempt_index = $2");
 namespace {
@@ -302,6 +326,15 @@ const std::string events_after =
 const std::string log_events_of = select_where<LogEvent>("eid = $1 ORDER BY event_id LIMIT $2");
 const std::string log_events_after =
     select_where<LogEvent>("event_id > $1 ORDER BY event_id LIMIT $2");
+const std::string family_events_after =
+    select_where<LogEvent>("family = $1 AND event_id > $2 ORDER BY event_id LIMIT $3");
+const std::string event_trim_of = select_where<core::EventTrim>("family = $1");
+// Event ids grow with time, so the oldest events are the lowest ids.
+const EventTexts exec_event_texts = event_texts("ff_exec_event WHERE ", "$1", "$2");
+const EventTexts log_event_texts = event_texts("ff_log_event WHERE family = $1 AND ", "$2", "$3");
+const std::string webhook_by_id = select_where<core::Webhook>("webhook_id = $1");
+const std::string webhooks_after =
+    select_where<core::Webhook>("webhook_id > $1 ORDER BY webhook_id LIMIT $2");
 const std::string ready_after =
     "SELECT route, rank, eid FROM ff_ready WHERE (route, rank, eid) > ($1, $2, $3)"
     " ORDER BY route, rank, eid LIMIT $4";
@@ -390,6 +423,7 @@ std::vector<std::string> gather_texts() {
         groups_of_flow,
         work_by_key,
         stream_meta_by_key,
+        stream_metas_of,
         summary_by_key,
         streams_to_sweep,
         stream_metas_delete,
@@ -431,6 +465,9 @@ std::vector<std::string> gather_texts() {
         idempotency_sweep,
         exec_events_trim,
         log_events_trim,
+        completion_mark,
+        lease_mark,
+        log_mark,
         meta_get,
         meta_put,
         ids_of_partition,
@@ -448,6 +485,10 @@ std::vector<std::string> gather_texts() {
         events_after,
         log_events_of,
         log_events_after,
+        family_events_after,
+        event_trim_of,
+        webhook_by_id,
+        webhooks_after,
         ready_after,
         timers_after,
         listed_after,
@@ -495,6 +536,9 @@ std::vector<std::string> gather_texts() {
         policies_waiting,
         dedup_sweep,
     };
+    for (const EventTexts* of : {&exec_event_texts, &log_event_texts}) {
+        texts.insert(texts.end(), {of->oldest_before, of->nth_after, of->count_between});
+    }
     for (const ByOrder* list : {&executions_in_window, &executions_of_route, &executions_with_tag,
                                 &executions_in_bucket, &executions_leased, &tagged_too}) {
         texts.push_back(list->newest_first);

@@ -100,8 +100,12 @@ const std::string& frames_trim(FrameMode mode);
 
 extern const std::string grants_sweep;
 extern const std::string idempotency_sweep;
-extern const std::string exec_events_trim;
-extern const std::string log_events_trim;
+extern const std::string exec_events_trim;  ///< through $1
+extern const std::string log_events_trim;   ///< through $1, of family $2
+// Before the trim: how far it goes.
+extern const std::string completion_mark;
+extern const std::string lease_mark;
+extern const std::string log_mark;
 extern const std::string meta_get;
 extern const std::string meta_put;
 /// The highest numbers in use, noted, or standing in a log.
@@ -132,6 +136,7 @@ extern const std::string signal_by_key;
 extern const std::string signals_after;
 extern const std::string satisfiers_of;
 extern const std::string stream_meta_by_key;
+extern const std::string stream_metas_of;
 extern const std::string summary_by_key;
 /// Between two ids, both included.
 extern const ByOrder frames_between;
@@ -164,6 +169,18 @@ extern const std::string event_by_id;
 extern const std::string events_after;
 extern const std::string log_events_of;
 extern const std::string log_events_after;
+extern const std::string family_events_after;
+extern const std::string event_trim_of;
+/// Questions about the ids of a table of events; those of the log begin with a family.
+struct EventTexts {
+    std::string oldest_before;  ///< the highest of so many of the oldest that happened before
+    std::string nth_after;      ///< behind an id, passing over so many
+    std::string count_between;  ///< behind an id, up to another
+};
+extern const EventTexts exec_event_texts;
+extern const EventTexts log_event_texts;
+extern const std::string webhook_by_id;
+extern const std::string webhooks_after;
 extern const std::string ready_after;
 extern const std::string timers_after;
 extern const std::string listed_after;

@@ -268,6 +268,88 @@ expected<std::vector<core::LogEvent>> MemoryReader::log_events_after(std::int64_
     return page(rows_.log_events, event_id, limit);
 }
 
+expected<std::vector<core::LogEvent>> MemoryReader::family_events_after(core::LogFamily family,
+                                                                        std::int64_t event_id,
+                                                                        std::size_t limit) {
+    std::vector<core::LogEvent> out;
+    for (auto it = rows_.log_events.upper_bound(event_id);
+         it != rows_.log_events.end() && out.size() < limit; ++it) {
+        if (it->second.family == family) {
+            out.push_back(it->second);
+        }
+    }
+    return out;
+}
+
+expected<std::int64_t> MemoryReader::highest_event() {
+    std::int64_t highest = 0;
+    const auto look_at = [&](const auto& events) {
+        highest = events.empty() ? highest : std::max(highest, events.rbegin()->first);
+    };
+    look_at(rows_.events);
+    look_at(rows_.log_events);
+    for (const auto& [family, trim] : rows_.event_trims) {
+        highest = std::max(highest, trim.through);
+    }
+    return highest;
+}
+
+expected<std::int64_t> MemoryReader::trimmed_through(EventFamily family) {
+    const auto trim = find_row(rows_.event_trims, family);
+    return trim ? trim->through : 0;
+}
+
+std::vector<std::pair<std::int64_t, TimestampMs>> MemoryReader::events_of(
+    EventFamily family, std::int64_t after) const {
+    std::vector<std::pair<std::int64_t, TimestampMs>> out;
+    if (core::is_history(family)) {
+        for (auto it = rows_.events.upper_bound(after); it != rows_.events.end(); ++it) {
+            out.emplace_back(it->first, it->second.at);
+        }
+        return out;
+    }
+    for (auto it = rows_.log_events.upper_bound(after); it != rows_.log_events.end(); ++it) {
+        if (it->second.family == core::log_family(family)) {
+            out.emplace_back(it->first, it->second.at);
+        }
+    }
+    return out;
+}
+
+expected<std::optional<std::int64_t>> MemoryReader::oldest_events(EventFamily family,
+                                                                  TimestampMs before,
+                                                                  std::size_t limit) {
+    std::optional<std::int64_t> out;
+    const auto events = events_of(family, 0);
+    for (std::size_t i = 0; i < std::min(limit, events.size()); ++i) {
+        out = events[i].second < before ? std::optional(events[i].first) : out;
+    }
+    return out;
+}
+
+expected<std::optional<std::int64_t>> MemoryReader::nth_event(EventFamily family,
+                                                              std::int64_t after,
+                                                              std::uint64_t passing) {
+    const auto events = events_of(family, after);
+    return passing < events.size() ? std::optional(events[passing].first) : std::nullopt;
+}
+
+expected<std::uint64_t> MemoryReader::count_events(EventFamily family, std::int64_t after,
+                                                   std::int64_t through) {
+    const auto events = events_of(family, after);
+    return static_cast<std::uint64_t>(
+        std::ranges::count_if(events, [&](const auto& event) { return event.first <= through; }));
+}
+
+expected<std::optional<core::Webhook>> MemoryReader::webhook(const WebhookId& id) {
+    return find_row(rows_.webhooks, id);
+}
+
+expected<std::vector<core::Webhook>> MemoryReader::webhooks(const std::optional<WebhookId>& after,
+                                                            std::size_t limit) {
+    return page(rows_.webhooks, after.value_or(WebhookId{}), limit);
+}
+
 expected<std::vector<core::ReadyKey>> MemoryReader::ready_after(const core::ReadyKey& key,
                                                                 std::size_t limit) {
     return page(rows_.ready, key, limit);

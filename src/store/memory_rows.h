@@ -46,6 +46,8 @@ struct MemoryRows {
     std::map<QuotaPolicyId, core::QuotaPolicy> policies;
     std::map<core::AdmissionKey, core::Admission> admissions;
     std::map<core::AttachmentKey, core::Attachment> attachments;
+    std::map<WebhookId, core::Webhook> webhooks;
+    std::map<EventFamily, core::EventTrim> event_trims;
     std::map<std::int64_t, core::ExecutionEvent> events;
     std::map<std::int64_t, core::LogEvent> log_events;
 
@@ -165,6 +167,7 @@ class MemoryReader final : public Reader {
                                                 std::span<const std::uint64_t> seqs) override;
     expected<std::vector<core::Satisfier>> satisfiers(const core::SuspensionKey& key) override;
     expected<std::optional<core::StreamMeta>> stream_meta(const core::StreamKey& key) override;
+    expected<std::vector<core::StreamMeta>> streams_of(Eid eid) override;
     expected<std::optional<core::SummaryRow>> summary(const core::StreamKey& key) override;
     expected<std::vector<core::FrameRow>> frames(const core::StreamKey& key, const FrameId& from,
                                                  const FrameId& to, Order order,
@@ -190,6 +193,20 @@ class MemoryReader final : public Reader {
     expected<std::vector<core::LogEvent>> log_events_of(Eid eid, std::size_t limit) override;
     expected<std::vector<core::ExecutionEvent>> events_after(std::int64_t event_id,
                                                              std::size_t limit) override;
+    expected<std::vector<core::LogEvent>> family_events_after(core::LogFamily family,
+                                                              std::int64_t event_id,
+                                                              std::size_t limit) override;
+    expected<std::int64_t> highest_event() override;
+    expected<std::int64_t> trimmed_through(EventFamily family) override;
+    expected<std::optional<std::int64_t>> oldest_events(EventFamily family, TimestampMs before,
+                                                        std::size_t limit) override;
+    expected<std::optional<std::int64_t>> nth_event(EventFamily family, std::int64_t after,
+                                                    std::uint64_t passing) override;
+    expected<std::uint64_t> count_events(EventFamily family, std::int64_t after,
+                                         std::int64_t through) override;
+    expected<std::optional<core::Webhook>> webhook(const WebhookId& id) override;
+    expected<std::vector<core::Webhook>> webhooks(const std::optional<WebhookId>& after,
+                                                  std::size_t limit) override;
     expected<std::vector<core::LogEvent>> log_events_after(std::int64_t event_id,
                                                            std::size_t limit) override;
     expected<std::vector<core::ReadyKey>> ready_after(const core::ReadyKey& key,
@@ -200,6 +217,10 @@ class MemoryReader final : public Reader {
                                                                      std::size_t limit) override;
 
   private:
+    /// Ids and times of the table that a family is kept in.
+    [[nodiscard]] std::vector<std::pair<std::int64_t, TimestampMs>> events_of(
+        EventFamily family, std::int64_t after) const;
+
     const MemoryRows& rows_;
 };
 

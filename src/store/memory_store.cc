@@ -38,26 +38,6 @@ std::uint64_t sweep(const Map& map, TimestampMs until, std::size_t limit, Swept&
     return count;
 }
 
-/// Marks those of the `limit` oldest events that happened before `before`.
-template <class Map, class Swept>
-std::uint64_t trim(const Map& map, TimestampMs before, std::size_t limit, Swept& swept) {
-    std::uint64_t count = 0;
-    std::size_t looked_at = 0;
-    for (const auto& [id, event] : map) {
-        if (swept.contains(id)) {
-            continue;
-        }
-        if (looked_at++ == limit) {
-            break;
-        }
-        if (event.at < before) {
-            swept.insert(id);
-            ++count;
-        }
-    }
-    return count;
-}
-
 }  // namespace
 
 // ------------------------------------------------------------------------------ start and end
@@ -151,6 +131,9 @@ expected<void> MemoryStore::load(const core::ReadSet& set, Snapshot& snapshot) {
     }
     for (const auto& key : set.idempotency) {
         snapshot.load_idempotency(key, find_row(rows_->idempotency, key, swept_->idempotency));
+    }
+    for (const WebhookId& id : set.webhooks) {
+        snapshot.webhooks[id].load(find_row(rows_->webhooks, id));
     }
     for (const auto& key : set.workers) {
         snapshot.load_worker(key, find_row(rows_->workers, key));
@@ -317,10 +300,22 @@ expected<std::uint64_t> MemoryStore::sweep_usage_dedup(TimestampMs now, std::siz
     return sweep(rows_->dedups, now, limit, swept_->dedups);
 }
 
-expected<std::uint64_t> MemoryStore::trim_events(TimestampMs before, std::size_t limit) {
+expected<std::uint64_t> MemoryStore::trim_events(EventFamily family, std::int64_t through) {
     FF_CHECK(swept_, "no transaction is open");
-    return trim(rows_->events, before, limit, swept_->events) +
-           trim(rows_->log_events, before, limit, swept_->log_events);
+    std::uint64_t count = 0;
+    if (core::is_history(family)) {
+        for (const auto& [id, event] : rows_->events) {
+            count += id <= through && swept_->events.insert(id).second ? 1 : 0;
+        }
+    } else {
+        for (const auto& [id, event] : rows_->log_events) {
+            count += id <= through && event.family == core::log_family(family) &&
+                             swept_->log_events.insert(id).second
+                         ? 1
+                         : 0;
+        }
+    }
+    return count;
 }
 
 void MemoryStore::write_swept(Journal& journal) {
@@ -333,10 +328,21 @@ void MemoryStore::write_swept(Journal& journal) {
     for (const auto& key : swept_->dedups) {
         journal.erase(rows_->dedups, key);
     }
+    const auto mark = [&](EventFamily family, std::int64_t id) {
+        journal.put(rows_->event_trims, family, core::EventTrim{family, id});
+    };
     for (std::int64_t id : swept_->events) {
+        const core::ExecutionEvent& event = rows_->events.at(id);
+        if (event.outcome) {
+            mark(EventFamily::completion, id);
+        }
+        if (event.type != core::LeaseEventType::none) {
+            mark(EventFamily::lease_history, id);
+        }
         journal.erase(rows_->events, id);
     }
     for (std::int64_t id : swept_->log_events) {
+        mark(core::event_family(rows_->log_events.at(id).family), id);
         if (const auto eid = rows_->log_events.at(id).eid) {
             journal.remove(rows_->log_by_execution, {*eid, id});
         }
@@ -504,6 +510,7 @@ expected<void> MemoryStore::write_all(Journal& journal, Snapshot& snapshot, Time
     };
     write_tracked(rows_->idempotency, snapshot.idempotency_entries);
     write_tracked(rows_->workers, snapshot.workers);
+    write_tracked(rows_->webhooks, snapshot.webhooks);
     FF_TRY_VOID(write_flows(journal, snapshot, retention_default_ms));
     FF_TRY_VOID(write_waits(journal, snapshot.waits));
     FF_TRY_VOID(write_streams(journal, snapshot.streams));

@@ -85,6 +85,15 @@ expected<std::optional<core::StreamMeta>> MemoryReader::stream_meta(const Stream
     return find_row(rows_.streams, key);
 }
 
+expected<std::vector<core::StreamMeta>> MemoryReader::streams_of(Eid eid) {
+    std::vector<core::StreamMeta> out;
+    for (auto it = rows_.streams.lower_bound({eid, 0});
+         it != rows_.streams.end() && it->first.eid == eid; ++it) {
+        out.push_back(it->second);
+    }
+    return out;
+}
+
 expected<std::optional<core::SummaryRow>> MemoryReader::summary(const StreamKey& key) {
     return find_row(rows_.summaries, key);
 }

@@ -44,6 +44,9 @@ inline const std::string lock_workers =
     " FROM unnest($1, $2) AS u(namespace, worker_instance_id) JOIN ff_worker_registry t"
     " ON t.namespace = u.namespace AND t.worker_instance_id = u.worker_instance_id"
     " ORDER BY t.namespace, t.worker_instance_id FOR UPDATE OF t";
+inline const std::string lock_webhooks =
+    "SELECT " + column_list<core::Webhook>("t.") +
+    " FROM ff_webhook t WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR UPDATE";
 inline const std::string routes_by_id = sql::select_where<core::Route>("route = ANY($1)");
 inline const std::string select_routes_above = sql::select_where<core::Route>("route > $1");
 
@@ -271,6 +274,7 @@ struct PostgresStore::Writes {
     PgRowSet<core::Route> routes;
     PgRowSet<core::IdempotencyEntry> idempotency;
     PgRowSet<core::WorkerRow> workers;
+    PgRowSet<core::Webhook> webhooks;
     PgRowSet<core::Flow> flows;
     PgRowSet<core::Edge> edges;
     PgRowSet<core::EdgeGroup> groups;

@@ -14,6 +14,8 @@ namespace {
 /// How often to look when nothing is heard, and as a safety net when it is.
 constexpr int ask_ms = 250;
 constexpr int look_ms = 1'000;
+/// Others may write a thousand times a second; who waits for rows need not look as often.
+constexpr int rows_ms = 25;
 /// How long the test waits for its notification.
 constexpr int test_ms = 1'000;
 constexpr int reconnect_ms = 1'000;
@@ -71,15 +73,18 @@ PgKeeper::~PgKeeper() {
     close(wake_fd_);
 }
 
-void PgKeeper::watch(std::function<void()> changed) {
+void PgKeeper::watch(std::function<void(Store::Heard)> heard) {
     std::lock_guard lock(watch_mutex_);
-    changed_ = std::move(changed);
+    heard_ = std::move(heard);
 }
 
-void PgKeeper::call() {
+void PgKeeper::call(Store::Heard what) {
+    called_rows_ = Clock::now();
+    called_work_ = what == Store::Heard::work ? called_rows_ : called_work_;
+    owes_rows_ = false;
     std::lock_guard lock(watch_mutex_);
-    if (changed_) {
-        changed_();
+    if (heard_) {
+        heard_(what);
     }
 }
 
@@ -89,7 +94,6 @@ bool PgKeeper::rest(int ms) {
 }
 
 expected<bool> PgKeeper::test(PgConnection& writer) {
-    using Clock = std::chrono::steady_clock;
     FF_TRY_VOID(listener_->execute(std::string("LISTEN ") + channel));
     const std::string word = "test " + self_;
     FF_TRY_VOID(writer.execute(std::string("SELECT pg_notify('") + channel + "', '" + word + "')"));
@@ -109,27 +113,43 @@ void PgKeeper::listen() {
             if (rest(ask_ms)) {
                 return;
             }
-            call();
+            call(Store::Heard::work);
             continue;
         }
         listen_once();
     }
 }
 
+void PgKeeper::take(std::string_view word) {
+    const auto now = Clock::now();
+    if (now >= called_work_ + std::chrono::milliseconds(look_ms)) {
+        call(Store::Heard::work);  // it is time to look anyway
+    } else if (word.ends_with(rows_only)) {
+        owes_rows_ = owes_rows_ || word != self_ + std::string(rows_only);
+    } else if (!word.empty() && word != self_) {
+        call(Store::Heard::work);
+    }
+    if (owes_rows_ && now >= called_rows_ + std::chrono::milliseconds(rows_ms)) {
+        call(Store::Heard::rows);
+    }
+}
+
 void PgKeeper::listen_once() {
     if (hears_) {
-        auto heard = listener_->next_notification(look_ms, wake_fd_);
+        const auto rows_due = called_rows_ + std::chrono::milliseconds(rows_ms);
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(rows_due - Clock::now()).count();
+        const int most = owes_rows_ ? std::max(static_cast<int>(left), 0) : look_ms;
+        auto heard = listener_->next_notification(most, wake_fd_);
         if (heard) {
-            if (*heard != self_) {
-                call();  // another process has written, or it is time to look anyway
-            }
+            take(heard->value_or(""));
             return;
         }
         warn_("no word from other processes: " + heard.error().message());
         hears_ = false;
     }
     // Lost: what was sent meanwhile is lost too, so look until there is a connection again.
-    call();
+    call(Store::Heard::work);
     if (rest(reconnect_ms)) {
         return;
     }
@@ -137,12 +157,11 @@ void PgKeeper::listen_once() {
     if (fresh && (*fresh)->execute(std::string("LISTEN ") + channel)) {
         listener_ = std::move(*fresh);
         hears_ = true;
-        call();
+        call(Store::Heard::work);
     }
 }
 
 void PgKeeper::tidy() {
-    using Clock = std::chrono::steady_clock;
     std::unique_ptr<PgConnection> connection;
     int pause = tidy_ms;
     while (!rest(pause)) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -18,6 +19,7 @@
 #include <ff/engine.h>
 
 #include "store/postgres_db.h"
+#include "store/store.h"
 
 namespace ff::store {
 
@@ -25,6 +27,8 @@ class PgKeeper {
   public:
     using WarnFn = std::function<void(std::string_view)>;
     static constexpr const char* channel = "ff_wake";
+    /// Stands behind the name of a process that has made nothing ready.
+    static constexpr std::string_view rows_only = " rows";
 
     /// Tests whether a notification of `writer` arrives. `store_open_failed` when it must and does
     /// not.
@@ -36,7 +40,7 @@ class PgKeeper {
     PgKeeper& operator=(const PgKeeper&) = delete;
 
     /// Called when other processes may have written; an empty function ends it.
-    void watch(std::function<void()> changed);
+    void watch(std::function<void(Store::Heard)> heard);
     /// Rows of the queue tables were deleted: at some point they are worth a VACUUM.
     void note_deleted(std::uint64_t rows) { deleted_ += rows; }
     [[nodiscard]] bool hears() const { return hears_; }
@@ -47,7 +51,9 @@ class PgKeeper {
     void listen();
     void listen_once();
     void tidy();
-    void call();
+    void call(Store::Heard what);
+    /// A notification, or nothing when none came in time.
+    void take(std::string_view word);
     /// Waits; true when it is time to stop.
     bool rest(int ms);
 
@@ -59,7 +65,13 @@ class PgKeeper {
     int wake_fd_ = -1;
 
     std::mutex watch_mutex_;
-    std::function<void()> changed_;  // guarded by watch_mutex_
+    std::function<void(Store::Heard)> heard_;  // guarded by watch_mutex_
+
+    // Listening thread only.
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point called_work_{};
+    Clock::time_point called_rows_{};
+    bool owes_rows_ = false;  ///< others have written rows, and nobody has been told
 
     std::atomic<std::uint64_t> deleted_ = 0;
     std::mutex stop_mutex_;

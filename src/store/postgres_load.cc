@@ -226,6 +226,14 @@ void PostgresStore::ask_keys(Questions& questions, const core::ReadSet& set, Sna
             snapshot.load_worker(key, std::move(row));
         },
         &WorkerKey::ns, &WorkerKey::worker_instance_id);
+    questions.ask_rows<core::Webhook>(
+        lock_webhooks,
+        not_known(set.webhooks, [&](const auto& id) { return snapshot.webhooks[id].loaded; }),
+        [](const core::Webhook& row) { return row.id; },
+        [&snapshot](const WebhookId& id, std::optional<core::Webhook> row) {
+            snapshot.webhooks[id].load(std::move(row));
+        },
+        [](const WebhookId& id) { return id; });
 }
 
 void PostgresStore::be_impatient() {

@@ -157,14 +157,16 @@ expected<void> PostgresStore::refresh_routes() {
     return {};
 }
 
-void PostgresStore::watch(std::function<void()> changed) {
-    if (!changed) {
+void PostgresStore::watch(std::function<void(Heard)> heard) {
+    if (!heard) {
         keeper_->watch({});
         return;
     }
-    keeper_->watch([this, changed = std::move(changed)] {
-        routes_stale_ = true;
-        changed();
+    keeper_->watch([this, heard = std::move(heard)](Heard what) {
+        if (what == Heard::work) {
+            routes_stale_ = true;
+        }
+        heard(what);
     });
 }
 

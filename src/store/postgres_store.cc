@@ -252,6 +252,15 @@ expected<void> PostgresStore::collect(Snapshot& snapshot, TimestampMs now,
             writes.workers.erase(std::move(gone));
         }
     }
+    for (const auto& [id, webhook] : snapshot.webhooks) {
+        if (webhook.dirty && webhook.current) {
+            writes.webhooks.change(webhook.stored, *webhook.current);
+        } else if (webhook.dirty) {
+            core::Webhook gone;
+            gone.id = id;
+            writes.webhooks.erase(std::move(gone));
+        }
+    }
     collect_flows(snapshot, retention_default_ms, writes);
     collect_waits(snapshot.waits, writes);
     collect_streams(snapshot.streams, writes);
@@ -328,6 +337,7 @@ expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
     writes.lanes.queue(*db_, events);
     writes.idempotency.queue(*db_, events);
     writes.workers.queue(*db_, events);
+    writes.webhooks.queue(*db_, events);
     writes.flows.queue(*db_, events);
     writes.edges.queue(*db_, events);
     writes.groups.queue(*db_, events);
@@ -372,10 +382,11 @@ expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
     writes.executions.queue(*db_, events);
     writes.events.queue(*db_, events);
     writes.log_events.queue(*db_, events);
-    if (writes.sides.ready.inserted() > 0 || writes.lanes.size() > 0) {
+    const bool work = writes.sides.ready.inserted() > 0 || writes.lanes.size() > 0;
+    if (work || events > 0 || writes.frames.size() > 0) {
         PgParams params;
         params.text(PgKeeper::channel);
-        params.text(self_);
+        params.text(work ? self_ : self_ + std::string(PgKeeper::rows_only));
         db_->queue("SELECT pg_notify($1, $2)", std::move(params));
     }
     proof_ = proof_of(snapshot);
@@ -514,8 +525,7 @@ expected<void> PostgresStore::commit_upkeep() {
 
 // ---------------------------------------------------------------------------------------- upkeep
 
-expected<std::uint64_t> PostgresStore::sweep(const std::string& text, std::int64_t first,
-                                             std::int64_t second) {
+expected<bool> PostgresStore::sweeps_alone() {
     FF_CHECK(in_transaction_, "no transaction is open");
     // One process at a time: the others find nothing to do. The lock is this store's, whatever else
     // the database holds.
@@ -523,7 +533,13 @@ expected<std::uint64_t> PostgresStore::sweep(const std::string& text, std::int64
         "SELECT pg_try_advisory_xact_lock(70205845,"
         " CAST(CAST(CAST('ff_exec_core' AS regclass) AS oid) AS integer))");
     FF_TRY(auto answers, run());
-    if (!answers.back().next() || answers.back().bytes() != std::string_view("\1", 1)) {
+    return answers.back().next() && answers.back().bytes() == std::string_view("\1", 1);
+}
+
+expected<std::uint64_t> PostgresStore::sweep(const std::string& text, std::int64_t first,
+                                             std::int64_t second) {
+    FF_TRY(const bool alone, sweeps_alone());
+    if (!alone) {
         return 0;
     }
     PgStatement& s = texts_->get(text);
@@ -545,12 +561,19 @@ expected<std::uint64_t> PostgresStore::sweep_usage_dedup(TimestampMs now, std::s
     return sweep(sql::dedup_sweep, now, static_cast<std::int64_t>(limit));
 }
 
-expected<std::uint64_t> PostgresStore::trim_events(TimestampMs before, std::size_t limit) {
-    FF_TRY(const std::uint64_t executions,
-           sweep(sql::exec_events_trim, static_cast<std::int64_t>(limit), before));
-    FF_TRY(const std::uint64_t others,
-           sweep(sql::log_events_trim, static_cast<std::int64_t>(limit), before));
-    return executions + others;
+expected<std::uint64_t> PostgresStore::trim_events(EventFamily family, std::int64_t through) {
+    FF_TRY(const bool alone, sweeps_alone());
+    std::uint64_t gone = 0;
+    for (const TrimStep& step : alone ? trim_steps(family) : std::vector<TrimStep>()) {
+        PgStatement& s = texts_->get(*step.text);
+        s.integer(through);
+        if (step.family) {
+            s.integer(*step.family);
+        }
+        FF_TRY_VOID(s.run());
+        gone = s.affected();  // the deletion is the last
+    }
+    return gone;
 }
 
 }  // namespace ff::store

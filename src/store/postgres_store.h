@@ -38,7 +38,7 @@ class PostgresStore final : public Store {
     [[nodiscard]] const StoreInfo& info() const override { return info_; }
     [[nodiscard]] const core::RouteTable& routes() const override { return routes_; }
     [[nodiscard]] bool shared() const override { return true; }
-    void watch(std::function<void()> changed) override;
+    void watch(std::function<void(Heard)> heard) override;
     std::int64_t next_eid(TimestampMs now) override;
     std::int64_t next_route_id() override;
 
@@ -80,7 +80,7 @@ class PostgresStore final : public Store {
     expected<std::uint64_t> sweep_usage_dedup(TimestampMs now, std::size_t limit) override;
     expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
     expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
-    expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
+    expected<std::uint64_t> trim_events(EventFamily family, std::int64_t through) override;
     expected<void> commit(core::Snapshot& snapshot, TimestampMs now,
                           DurationMs retention_default_ms) override;
     void rollback() override;
@@ -132,6 +132,8 @@ class PostgresStore final : public Store {
                                 DurationMs retention_default_ms, Writes& writes);
     expected<void> collect_input(core::ExecutionCell& cell, Writes& writes);
     expected<void> collect_erased(core::Snapshot& snapshot, Writes& writes);
+    /// Is no other process sweeping? None begins until the transaction ends.
+    expected<bool> sweeps_alone();
     expected<std::uint64_t> sweep(const std::string& text, std::int64_t first, std::int64_t second);
 
     // Loading (postgres_load.cc).

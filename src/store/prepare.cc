@@ -1,5 +1,7 @@
 #include "store/prepare.h"
 
+#include "store/catalogue.h"
+
 namespace ff::store {
 
 using core::Eid;
@@ -120,6 +122,14 @@ void settle_waits(core::Snapshot& snapshot) {
 bool had_waits(const core::Execution& execution) {
     return execution.has_waits || execution.suspension_count > 0 || execution.signal_count > 0 ||
            execution.open_waitpoints > 0;
+}
+
+std::vector<TrimStep> trim_steps(EventFamily family) {
+    if (core::is_history(family)) {
+        return {{&sql::completion_mark, {}}, {&sql::lease_mark, {}}, {&sql::exec_events_trim, {}}};
+    }
+    const auto number = static_cast<std::int64_t>(core::log_family(family));
+    return {{&sql::log_mark, number}, {&sql::log_events_trim, number}};
 }
 
 std::vector<const core::Tracked<core::HmacKey>*> key_changes(const core::WaitTable& waits) {

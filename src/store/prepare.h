@@ -45,6 +45,14 @@ bool had_waits(const core::Execution& execution);
 /// The keys that change, in an order in which no two are current at a time.
 std::vector<const core::Tracked<core::HmacKey>*> key_changes(const core::WaitTable& waits);
 
+/// A statement of a trim: takes the id through which events go, and a family if it names one.
+struct TrimStep {
+    const std::string* text;
+    std::optional<std::int64_t> family;
+};
+/// The marks first, the deletion last.
+std::vector<TrimStep> trim_steps(EventFamily family);
+
 /// Keys of ff_listed and ff_exec_tag; those of the other two side tables are in core/derive.h.
 using ListedKey = std::pair<core::Bucket, core::Eid>;
 struct TagRow {

@@ -463,8 +463,34 @@ CREATE TABLE ff_stream_summary (
 @postgres ALTER TABLE ff_stream_summary SET (fillfactor = 50);
 )sql";
 
-// The place of another migration.
-constexpr std::string_view events = "";
+// How far the events of each family have been deleted, so that who comes late can be told; and who
+// is told of events.
+constexpr std::string_view events = R"sql(
+CREATE TABLE ff_event_trim (
+    family @int PRIMARY KEY,
+    through @int NOT NULL DEFAULT 0) @table;
+
+CREATE TABLE ff_webhook (
+    webhook_id @bytes NOT NULL PRIMARY KEY,
+    url @text NOT NULL,
+    family @int NOT NULL DEFAULT 0,
+    filter @text NOT NULL DEFAULT '',
+    secret @bytes NOT NULL DEFAULT @nobytes,
+    sealed @int NOT NULL DEFAULT 0,
+    paused @int NOT NULL DEFAULT 0,
+    position @int NOT NULL DEFAULT 0,
+    delivered @int NOT NULL DEFAULT 0,
+    failures @int NOT NULL DEFAULT 0,
+    missed_gaps @int NOT NULL DEFAULT 0,
+    next_try_at @int,
+    last_success_at @int,
+    last_failure_at @int,
+    last_error @text,
+    created_at @int NOT NULL DEFAULT 0,
+    holder @text,
+    held_until @int) @keyed;
+@postgres ALTER TABLE ff_webhook SET (fillfactor = 50);
+)sql";
 
 // Budgets and quotas. A budget is one row, so that a claim sees it with one look; starts and slots
 // are a row for each execution that has one.

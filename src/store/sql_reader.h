@@ -2,6 +2,7 @@
 // their text; the texts are those of the catalogue, the same for every database.
 #pragma once
 
+#include "store/catalogue.h"
 #include "store/store.h"
 
 namespace ff::store {
@@ -66,6 +67,7 @@ class SqlReader final : public Reader {
                                                 std::span<const std::uint64_t> seqs) override;
     expected<std::vector<core::Satisfier>> satisfiers(const core::SuspensionKey& key) override;
     expected<std::optional<core::StreamMeta>> stream_meta(const core::StreamKey& key) override;
+    expected<std::vector<core::StreamMeta>> streams_of(Eid eid) override;
     expected<std::optional<core::SummaryRow>> summary(const core::StreamKey& key) override;
     expected<std::vector<core::FrameRow>> frames(const core::StreamKey& key, const FrameId& from,
                                                  const FrameId& to, Order order,
@@ -91,6 +93,20 @@ class SqlReader final : public Reader {
     expected<std::vector<core::LogEvent>> log_events_of(Eid eid, std::size_t limit) override;
     expected<std::vector<core::ExecutionEvent>> events_after(std::int64_t event_id,
                                                              std::size_t limit) override;
+    expected<std::vector<core::LogEvent>> family_events_after(core::LogFamily family,
+                                                              std::int64_t event_id,
+                                                              std::size_t limit) override;
+    expected<std::int64_t> highest_event() override;
+    expected<std::int64_t> trimmed_through(EventFamily family) override;
+    expected<std::optional<std::int64_t>> oldest_events(EventFamily family, TimestampMs before,
+                                                        std::size_t limit) override;
+    expected<std::optional<std::int64_t>> nth_event(EventFamily family, std::int64_t after,
+                                                    std::uint64_t passing) override;
+    expected<std::uint64_t> count_events(EventFamily family, std::int64_t after,
+                                         std::int64_t through) override;
+    expected<std::optional<core::Webhook>> webhook(const WebhookId& id) override;
+    expected<std::vector<core::Webhook>> webhooks(const std::optional<WebhookId>& after,
+                                                  std::size_t limit) override;
     expected<std::vector<core::LogEvent>> log_events_after(std::int64_t event_id,
                                                            std::size_t limit) override;
     expected<std::vector<core::ReadyKey>> ready_after(const core::ReadyKey& key,
@@ -101,6 +117,11 @@ class SqlReader final : public Reader {
                                                                      std::size_t limit) override;
 
   private:
+    /// One of the questions about the ids of a family's table.
+    expected<std::optional<std::int64_t>> ask_of_family(EventFamily family,
+                                                        std::string sql::EventTexts::* text,
+                                                        std::int64_t first, std::int64_t second);
+
     Statements statements_;
 };
 

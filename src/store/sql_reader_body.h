@@ -15,6 +15,18 @@ namespace ff::store {
 
 inline std::int64_t as_limit(std::size_t limit) { return static_cast<std::int64_t>(limit); }
 
+/// The one number a statement gives; nothing when it is null or there is no row.
+template <class S>
+expected<std::optional<std::int64_t>> number_of(S& s) {
+    std::optional<std::int64_t> out;
+    FF_TRY(const bool found, s.step());
+    if (found && !s.is_null()) {
+        out = s.integer();
+    }
+    s.reset();
+    return out;
+}
+
 template <class Statements>
 expected<std::optional<core::Execution>> SqlReader<Statements>::execution(const ExecutionId& id) {
     auto& s = statements_.get(sql::execution_by_id);
@@ -294,10 +306,8 @@ expected<std::uint64_t> SqlReader<Statements>::waitpoints_outliving(const std::s
     auto& s = statements_.get(sql::waitpoints_outliving);
     s.text(kid);
     s.integer(until);
-    FF_TRY(const bool found, s.step());
-    const std::int64_t count = found ? s.integer() : 0;
-    s.reset();
-    return static_cast<std::uint64_t>(count);
+    FF_TRY(const auto count, number_of(s));
+    return static_cast<std::uint64_t>(count.value_or(0));
 }
 
 template <class Statements>
@@ -376,6 +386,13 @@ expected<std::optional<core::StreamMeta>> SqlReader<Statements>::stream_meta(
     s.integer(key.eid);
     s.integer(key.attempt_index);
     return select_one<core::StreamMeta>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::StreamMeta>> SqlReader<Statements>::streams_of(Eid eid) {
+    auto& s = statements_.get(sql::stream_metas_of);
+    s.integer(eid);
+    return select_all<core::StreamMeta>(s);
 }
 
 template <class Statements>
@@ -538,6 +555,82 @@ expected<std::vector<core::LogEvent>> SqlReader<Statements>::log_events_after(st
     s.integer(event_id);
     s.integer(as_limit(limit));
     return select_all<core::LogEvent>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::LogEvent>> SqlReader<Statements>::family_events_after(
+    core::LogFamily family, std::int64_t event_id, std::size_t limit) {
+    auto& s = statements_.get(sql::family_events_after);
+    s.integer(static_cast<std::int64_t>(family));
+    s.integer(event_id);
+    s.integer(as_limit(limit));
+    return select_all<core::LogEvent>(s);
+}
+
+template <class Statements>
+expected<std::int64_t> SqlReader<Statements>::highest_event() {
+    FF_TRY(const auto highest, number_of(statements_.get(sql::highest_event)));
+    return highest.value_or(0);
+}
+
+template <class Statements>
+expected<std::int64_t> SqlReader<Statements>::trimmed_through(EventFamily family) {
+    auto& s = statements_.get(sql::event_trim_of);
+    s.integer(static_cast<std::int64_t>(family));
+    FF_TRY(const auto row, select_one<core::EventTrim>(s));
+    return row ? row->through : 0;
+}
+
+template <class Statements>
+expected<std::optional<std::int64_t>> SqlReader<Statements>::ask_of_family(
+    EventFamily family, std::string sql::EventTexts::* text, std::int64_t first,
+    std::int64_t second) {
+    const bool shared = core::is_history(family);
+    auto& s = statements_.get((shared ? sql::exec_event_texts : sql::log_event_texts).*text);
+    if (!shared) {
+        s.integer(static_cast<std::int64_t>(core::log_family(family)));
+    }
+    s.integer(first);
+    s.integer(second);
+    return number_of(s);
+}
+
+template <class Statements>
+expected<std::optional<std::int64_t>> SqlReader<Statements>::oldest_events(EventFamily family,
+                                                                           TimestampMs before,
+                                                                           std::size_t limit) {
+    return ask_of_family(family, &sql::EventTexts::oldest_before, as_limit(limit), before);
+}
+
+template <class Statements>
+expected<std::optional<std::int64_t>> SqlReader<Statements>::nth_event(EventFamily family,
+                                                                       std::int64_t after,
+                                                                       std::uint64_t passing) {
+    return ask_of_family(family, &sql::EventTexts::nth_after, after, as_limit(passing));
+}
+
+template <class Statements>
+expected<std::uint64_t> SqlReader<Statements>::count_events(EventFamily family, std::int64_t after,
+                                                            std::int64_t through) {
+    FF_TRY(const auto count,
+           ask_of_family(family, &sql::EventTexts::count_between, after, through));
+    return static_cast<std::uint64_t>(count.value_or(0));
+}
+
+template <class Statements>
+expected<std::optional<core::Webhook>> SqlReader<Statements>::webhook(const WebhookId& id) {
+    auto& s = statements_.get(sql::webhook_by_id);
+    put_value(s, Kind::bytes, id);
+    return select_one<core::Webhook>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::Webhook>> SqlReader<Statements>::webhooks(
+    const std::optional<WebhookId>& after, std::size_t limit) {
+    auto& s = statements_.get(sql::webhooks_after);
+    put_value(s, Kind::bytes, after.value_or(WebhookId{}));
+    s.integer(as_limit(limit));
+    return select_all<core::Webhook>(s);
 }
 
 template <class Statements>

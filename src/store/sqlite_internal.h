@@ -63,6 +63,7 @@ struct SqliteStore::Hot {
           policies(db),
           admissions(db),
           attachments(db),
+          webhooks(db),
           events(db),
           log_events(db),
           begin(texts.get("BEGIN IMMEDIATE")),
@@ -105,6 +106,7 @@ struct SqliteStore::Hot {
     RowWriter<core::QuotaPolicy> policies;
     RowWriter<core::Admission> admissions;
     RowWriter<core::Attachment> attachments;
+    RowWriter<core::Webhook> webhooks;
     RowWriter<core::ExecutionEvent> events;
     RowWriter<core::LogEvent> log_events;
     // Looked up once: the texts are long and these run for every command.

@@ -128,6 +128,14 @@ expected<void> SqliteStore::load(const core::ReadSet& set, Snapshot& snapshot) {
             snapshot.load_idempotency(key, std::move(row));
         }
     }
+    for (const WebhookId& id : set.webhooks) {
+        if (!snapshot.webhooks[id].loaded) {
+            Statement& s = hot_->texts.get(sql::webhook_by_id);
+            put_value(s, Kind::bytes, id);
+            FF_TRY(auto row, select_one<core::Webhook>(s));
+            snapshot.webhooks[id].load(std::move(row));
+        }
+    }
     for (const auto& key : set.workers) {
         if (!snapshot.workers[key].loaded) {
             Statement& s = hot_->texts.get(sql::worker_by_key);
@@ -241,15 +249,17 @@ expected<std::uint64_t> SqliteStore::sweep_usage_dedup(TimestampMs now, std::siz
     return static_cast<std::uint64_t>(db_->changes());
 }
 
-expected<std::uint64_t> SqliteStore::trim_events(TimestampMs before, std::size_t limit) {
+expected<std::uint64_t> SqliteStore::trim_events(EventFamily family, std::int64_t through) {
     FF_CHECK(in_transaction_, "no transaction is open");
     std::uint64_t gone = 0;
-    for (const std::string* text : {&sql::exec_events_trim, &sql::log_events_trim}) {
-        Statement& s = hot_->texts.get(*text);
-        s.integer(static_cast<std::int64_t>(limit));
-        s.integer(before);
+    for (const TrimStep& step : trim_steps(family)) {
+        Statement& s = hot_->texts.get(*step.text);
+        s.integer(through);
+        if (step.family) {
+            s.integer(*step.family);
+        }
         FF_TRY_VOID(s.run());
-        gone += static_cast<std::uint64_t>(db_->changes());
+        gone = static_cast<std::uint64_t>(db_->changes());  // the deletion is the last
     }
     if (gone > 0) {
         Statement& s = hot_->texts.get(sql::meta_put);
@@ -428,6 +438,14 @@ expected<void> SqliteStore::write_all(Snapshot& snapshot, TimestampMs now,
             gone.key = key;
             FF_TRY_VOID(worker.current ? hot_->workers.put(*worker.current)
                                        : hot_->workers.erase(gone));
+        }
+    }
+    for (const auto& [id, webhook] : snapshot.webhooks) {
+        if (webhook.dirty) {
+            core::Webhook gone;
+            gone.id = id;
+            FF_TRY_VOID(webhook.current ? hot_->webhooks.put(*webhook.current)
+                                        : hot_->webhooks.erase(gone));
         }
     }
     FF_TRY_VOID(write_flows(snapshot, retention_default_ms));

@@ -75,7 +75,7 @@ class SqliteStore final : public Store {
     expected<std::uint64_t> sweep_usage_dedup(TimestampMs now, std::size_t limit) override;
     expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override;
     expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override;
-    expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override;
+    expected<std::uint64_t> trim_events(EventFamily family, std::int64_t through) override;
     expected<void> commit(core::Snapshot& snapshot, TimestampMs now,
                           DurationMs retention_default_ms) override;
     void rollback() override;

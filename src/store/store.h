@@ -184,6 +184,8 @@ class Reader {
 
     // ---- streams
     virtual expected<std::optional<core::StreamMeta>> stream_meta(const core::StreamKey& key) = 0;
+    /// Those of all attempts of an execution that have one, by attempt.
+    virtual expected<std::vector<core::StreamMeta>> streams_of(Eid eid) = 0;
     virtual expected<std::optional<core::SummaryRow>> summary(const core::StreamKey& key) = 0;
     /// Frames between two ids, both included.
     virtual expected<std::vector<core::FrameRow>> frames(const core::StreamKey& key,
@@ -219,6 +221,31 @@ class Reader {
                                                                 std::size_t limit) = 0;
     /// Events of an execution in the other families, oldest first.
     virtual expected<std::vector<core::LogEvent>> log_events_of(Eid eid, std::size_t limit) = 0;
+    // ---- families of events. Ids grow in the order in which events became visible.
+    /// Events of a log family behind an id.
+    virtual expected<std::vector<core::LogEvent>> family_events_after(core::LogFamily family,
+                                                                      std::int64_t event_id,
+                                                                      std::size_t limit) = 0;
+    /// The highest id ever given to an event of any family; none that is lower will appear.
+    virtual expected<std::int64_t> highest_event() = 0;
+    /// Up to where events of a family were deleted; 0: none ever was.
+    virtual expected<std::int64_t> trimmed_through(EventFamily family) = 0;
+    // Of the table that a family is kept in, which for the two of is_history() is one: both count.
+    /// The highest id among the `limit` oldest events that happened before a time.
+    virtual expected<std::optional<std::int64_t>> oldest_events(EventFamily family,
+                                                                TimestampMs before,
+                                                                std::size_t limit) = 0;
+    /// The id of an event behind another, after passing over so many.
+    virtual expected<std::optional<std::int64_t>> nth_event(EventFamily family, std::int64_t after,
+                                                            std::uint64_t passing) = 0;
+    virtual expected<std::uint64_t> count_events(EventFamily family, std::int64_t after,
+                                                 std::int64_t through) = 0;
+
+    virtual expected<std::optional<core::Webhook>> webhook(const WebhookId& id) = 0;
+    /// By id.
+    virtual expected<std::vector<core::Webhook>> webhooks(const std::optional<WebhookId>& after,
+                                                          std::size_t limit) = 0;
+
     // Whole tables in key order, for checks and comparisons of stores.
     virtual expected<std::vector<core::ExecutionEvent>> events_after(std::int64_t event_id,
                                                                      std::size_t limit) = 0;
@@ -242,9 +269,14 @@ class Store : public core::RowNumbers {
     /// next, an execution that is asked for by number may be missing because another process is at
     /// it, and a transaction that failed with `store_busy` or `store_io` may be run again.
     [[nodiscard]] virtual bool shared() const { return false; }
-    /// Calls `changed`, from any thread, when other processes may have made work ready. An empty
-    /// function ends it; when that returns none is running.
-    virtual void watch(std::function<void()> /*changed*/) {}
+    /// What another process may have done.
+    enum class Heard : std::uint8_t {
+        work,  ///< made work ready, and anything else
+        rows,  ///< written, but made nothing ready
+    };
+    /// Calls `heard`, from any thread, when other processes have written. An empty function ends
+    /// it; when that returns none is running.
+    virtual void watch(std::function<void(Heard)> /*heard*/) {}
     /// Every route there is; grows at commit. Writer thread only.
     [[nodiscard]] virtual const core::RouteTable& routes() const = 0;
 
@@ -308,7 +340,8 @@ class Store : public core::RowNumbers {
     virtual expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) = 0;
     virtual expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) = 0;
     virtual expected<std::uint64_t> sweep_usage_dedup(TimestampMs now, std::size_t limit) = 0;
-    virtual expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) = 0;
+    /// All events of a family up to an id; those of the family it shares its table with go along.
+    virtual expected<std::uint64_t> trim_events(EventFamily family, std::int64_t through) = 0;
 
     /// Writes every dirty row of the snapshot, appends its events and commits. Numbers the events.
     /// On failure everything is rolled back and nothing happened.

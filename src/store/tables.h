@@ -18,6 +18,7 @@
 #include "core/records.h"
 #include "core/stream_records.h"
 #include "core/suspension_records.h"
+#include "core/webhook_records.h"
 #include "store/columns.h"
 #include "store/limit_tables.h"
 
@@ -298,6 +299,46 @@ struct Table<core::LogEvent> {
         FF_COLUMN("namespace", text, ns);
         FF_COLUMN("tags", text, tags);
         FF_COLUMN("payload", text, payload);
+    }
+};
+
+template <>
+struct Table<core::EventTrim> {
+    static constexpr const char* name = "ff_event_trim";
+    static constexpr std::size_t key_columns = 1;
+    static constexpr std::size_t named_columns = 1;
+    static constexpr int since = 6;
+    FF_COLUMNS {
+        FF_COLUMN("family", integer, family);
+        FF_COLUMN("through", integer, through);
+    }
+};
+
+template <>
+struct Table<core::Webhook> {
+    static constexpr const char* name = "ff_webhook";
+    static constexpr std::size_t key_columns = 1;
+    static constexpr std::size_t named_columns = 2;
+    static constexpr int since = 6;
+    FF_COLUMNS {
+        FF_COLUMN("webhook_id", bytes, id);
+        FF_COLUMN("url", text, url);
+        FF_COLUMN("family", integer, family);
+        FF_COLUMN("filter", text, filter);
+        FF_COLUMN("secret", bytes, secret);
+        FF_COLUMN("sealed", integer, sealed);
+        FF_COLUMN("paused", integer, paused);
+        FF_COLUMN("position", integer, position);
+        FF_COLUMN("delivered", integer, delivered);
+        FF_COLUMN("failures", integer, failures);
+        FF_COLUMN("missed_gaps", integer, missed_gaps);
+        FF_COLUMN("next_try_at", integer, next_try_at);
+        FF_COLUMN("last_success_at", integer, last_success_at);
+        FF_COLUMN("last_failure_at", integer, last_failure_at);
+        FF_COLUMN("last_error", text, last_error);
+        FF_COLUMN("created_at", integer, created_at);
+        FF_COLUMN("holder", text, holder);
+        FF_COLUMN("held_until", integer, held_until);
     }
 };
 

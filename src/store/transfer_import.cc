@@ -361,6 +361,10 @@ class Importer {
     std::string check(const core::Attachment&) { return ""; }
     std::string check(const core::ExecutionEvent& row) { return check_event(row.event_id); }
     std::string check(const core::LogEvent& row) { return check_event(row.event_id); }
+    std::string check(const core::EventTrim& row) { return check_event(row.through); }
+    std::string check(const core::Webhook& row) {
+        return row.position == 0 ? "" : check_event(row.position);
+    }
     template <class Row>
     std::string check(const Row&) {
         return "";

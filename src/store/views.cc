@@ -168,6 +168,26 @@ std::string signals(Dialect d) {
            ", s.matched FROM ff_signal s JOIN ff_exec_core e ON e.eid = s.eid";
 }
 
+std::string streams(Dialect d) {
+    return "SELECT " + execution_id("e.id", d) +
+           " AS execution_id, m.attempt_index, m.frame_count, m.total_bytes,"
+           " m.last_ms || '-' || m.last_seq AS last_frame_id, m.last_frame_at,"
+           " m.retained_durable, m.retained_summary, m.retained_best_effort,"
+           " m.last_client_seq, m.created_at, m.expires_at, m.retention_ttl_ms,"
+           " s.document AS summary, s.version AS summary_version, m.eid"
+           " FROM ff_stream_meta m JOIN ff_exec_core e ON e.eid = m.eid"
+           " LEFT JOIN ff_stream_summary s"
+           " ON s.eid = m.eid AND s.attempt_index = m.attempt_index";
+}
+
+std::string stream_frames(Dialect d) {
+    return "SELECT " + execution_id("e.id", d) +
+           " AS execution_id, f.attempt_index, f.ms || '-' || f.seq AS frame_id, " +
+           word<FrameMode>("f.mode", "mode") +
+           ", f.frame_type, f.ts, f.payload, f.correlation_id, f.summary_version, f.ttl_ms,"
+           " f.ms, f.seq, f.eid FROM ff_stream_frame f JOIN ff_exec_core e ON e.eid = f.eid";
+}
+
 std::string waitpoint_hmac() {
     return "SELECT kid, installed_at, is_current, expires_at, sealed FROM ff_hmac_key";
 }
@@ -206,6 +226,7 @@ std::string view_statements(Dialect d) {
            create("ff_flows", flows(d)) + create("ff_edges", edges(d)) +
            create("ff_edge_groups", edge_groups(d)) + create("ff_suspensions", suspensions(d)) +
            create("ff_waitpoints", waitpoints(d)) + create("ff_signals", signals(d)) +
+           create("ff_streams", streams(d)) + create("ff_stream_frames", stream_frames(d)) +
            create("ff_waitpoint_hmac", waitpoint_hmac()) +
            create("ff_lease_event", lease_events(d)) +
            create("ff_completion_event", completion_events(d)) +

@@ -10,6 +10,7 @@
 #include "wire/limit_answers.h"
 #include "wire/records.h"
 #include "wire/request_in.h"
+#include "wire/event_answers.h"
 #include "wire/stream_answers.h"
 #include "wire/suspension_answers_in.h"
 
@@ -302,7 +303,7 @@ std::optional<typename Op::Result> result_of_status(const Op&, const Received& r
                   std::is_same_v<Op, DescribeFlow> || std::is_same_v<Op, DescribeEdge> ||
                   std::is_same_v<Op, GetFlowTag> || std::is_same_v<Op, FindWaitpoint> ||
                   std::is_same_v<Op, ReadWaitpointToken> || std::is_same_v<Op, ReadStreamSummary> ||
-                  std::is_same_v<Op, ReadQuotaPolicy>) {
+                  std::is_same_v<Op, ReadQuotaPolicy> || std::is_same_v<Op, DescribeWebhook>) {
         if (received.status == 404 && !received.body.empty()) {
             return typename Op::Result{};
         }

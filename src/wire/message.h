@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,14 +29,30 @@ constexpr std::size_t body_bytes_max(BodyClass size) {
     return 65'536;
 }
 
+using Header = std::pair<std::string, std::string>;
+
 /// A request as a client sends it.
 struct Call {
     Method method = Method::get;
-    std::string target;  ///< path and query, encoded
-    std::string body;    ///< JSON; empty: none
+    std::string target;               ///< path and query, encoded
+    std::string body;                 ///< JSON; empty: none
+    std::vector<Header> headers = {};  ///< beside those that every request has
 };
 
-using Header = std::pair<std::string, std::string>;
+/// A piece of a body whose end is not known when it begins.
+struct BodyPart {
+    std::string text;
+    bool last = false;
+};
+
+/// Where the pieces of such a body come from. The next is asked for when the one before has been
+/// taken by the network, so a slow reader is never buried.
+class BodyParts {
+  public:
+    virtual ~BodyParts() = default;
+    /// `give` is called once, from any thread.
+    virtual void next(std::move_only_function<void(BodyPart)> give) = 0;
+};
 
 /// An answer as a server gives it.
 struct Answer {
@@ -45,6 +62,7 @@ struct Answer {
     std::vector<Header> headers;
     /// Called if it could not be handed over, so that what it gives away can be taken back.
     std::function<void()> undelivered = nullptr;
+    std::shared_ptr<BodyParts> parts = nullptr;  ///< what follows `body`, if it is not all
 };
 
 }  // namespace ff::wire

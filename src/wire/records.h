@@ -140,6 +140,7 @@ void describe(V& v, AttemptInfo& a) {
     v.field("reason", a.reason);
     v.field("requested_by", a.requested_by);
     v.field("previous_attempt_index", a.previous_attempt_index);
+    v.field("frame_count", a.frame_count);
 }
 
 template <class V>

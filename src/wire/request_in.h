@@ -12,6 +12,7 @@
 
 #include "core/resume_condition.h"
 #include "wire/cursors.h"
+#include "wire/event_values.h"
 #include "wire/flow_requests.h"
 #include "wire/url.h"
 #include "wire/values.h"
@@ -86,6 +87,8 @@ class RequestIn {
         }
     }
     void path(std::string_view name, std::string& value) { value = routed_.parameter(name); }
+    /// A family of events; words are joined by dashes.
+    void family(EventFamily& family);
     void path_for_people(std::string_view /*name*/, const std::string& /*value*/) {}
     void lease(LeaseRef& lease);
     /// An execution and one of its attempts, without a fence.

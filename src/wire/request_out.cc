@@ -122,6 +122,7 @@ Call RequestOut::take() {
 Call write_request(const Request& request) {
     return ff::visit(
         []<class Op>(const Op& op) {
+            FF_CHECK(!is_local<Op>, "an operation that is not for servers");
             RequestOut out(binding<Op>);
             describe_request(out, const_cast<Op&>(op));  // NOLINT: a writer changes nothing
             return out.take();

@@ -7,6 +7,7 @@
 
 #include "core/resume_condition.h"
 #include "wire/cursors.h"
+#include "wire/event_values.h"
 #include "wire/flow_values.h"
 #include "wire/message.h"
 #include "wire/object.h"
@@ -30,6 +31,7 @@ class RequestOut {
         fill(name, text_of(id));
     }
     void path(std::string_view name, const std::string& value) { fill(name, value); }
+    void family(EventFamily family) { fill("family", event_family_path(family)); }
     void path_for_people(std::string_view name, const std::string& value) { fill(name, value); }
     void lease(const LeaseRef& lease);
     void attempt(const ExecutionId& execution, const std::optional<std::uint32_t>& index);
@@ -205,6 +207,8 @@ class RequestOut {
     }
     static std::string text_of(const std::string& value) { return value; }
     static std::string text_of(const FrameCursor& cursor) { return cursor.to_string(); }
+    static std::string text_of(const EventCursor& cursor) { return cursor.hex(); }
+    static std::string text_of(const EventTag& tag) { return event_tag_text(tag); }
     static std::string text_of(const ExecutionId& id) { return id.to_string(); }
     template <class Tag>
     static std::string text_of(const UuidId<Tag>& id) {

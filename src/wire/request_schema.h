@@ -36,6 +36,7 @@ class RequestSchema {
         parameter("path", name, text({}), true);
     }
     void path_for_people(std::string_view name, const std::string& value) { path(name, value); }
+    void family(EventFamily family);
     void lease(const LeaseRef& lease);
     void attempt(const ExecutionId& execution, const std::optional<std::uint32_t>& index);
 
@@ -190,6 +191,11 @@ class RequestSchema {
     static json group_policy();
     static json schema_of(const std::string&) { return text({}); }
     static json schema_of(bool) { return json{{"type", "boolean"}}; }
+    static json schema_of(const EventCursor&) {
+        return text("A place among events: empty for now, `earliest`, or a cursor that was given");
+    }
+    static json schema_of(const EventTag&) { return text("key=value"); }
+    static json schema_of(const EventFilter&);
     static json schema_of(const FrameCursor&) {
         return text("`start`, `end`, `<ms>` or `<ms>-<seq>`");
     }

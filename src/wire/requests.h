@@ -11,6 +11,7 @@
 #include <ff/contracts.h>
 
 #include "wire/binding.h"
+#include "wire/event_requests.h"
 #include "wire/flow_requests.h"
 #include "wire/limit_requests.h"
 #include "wire/stream_requests.h"

@@ -43,6 +43,10 @@ void write(std::string& out, const ResumeCondition& condition);
 void write(std::string& out, const ResumePolicy& policy);
 /// `{"hard":100,"soft":80}`.
 void write(std::string& out, const BudgetLimit& limit);
+/// Its text.
+void write(std::string& out, const EventCursor& cursor);
+/// `{"namespace":…,"tag":"key=value",…}`: what is not asked for is left out.
+void write(std::string& out, const EventFilter& filter);
 /// `{"base64":"…"}`.
 void write_bytes(std::string& out, std::string_view bytes);
 
@@ -112,6 +116,8 @@ Fault read(const json& value, GroupPolicy& out);
 Fault read(const json& value, ResumeCondition& out);
 Fault read(const json& value, ResumePolicy& out);
 Fault read(const json& value, BudgetLimit& out);
+Fault read(const json& value, EventCursor& out);
+Fault read(const json& value, EventFilter& out);
 Fault read_bytes(const json& value, std::string& out);
 Fault read_signed(const json& value, std::int64_t low, std::int64_t high, std::int64_t& out);
 Fault read_unsigned(const json& value, std::uint64_t high, std::uint64_t& out);

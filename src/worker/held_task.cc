@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "worker/faults.h"
+#include "worker/frame_buffer.h"
 #include "worker/pauses.h"
 
 namespace ff::worker {
@@ -65,6 +66,8 @@ HeldTask::HeldTask(std::shared_ptr<const Setup> setup, ClaimedTask claimed, Time
       info_(info_of(claimed, setup_->options)),
       wait_(setup_->options.clock),
       lease_deadline_(received_at + setup_->options.lease_ttl.count()) {}
+
+HeldTask::~HeldTask() { abandon_frames("the task is gone"); }
 
 void HeldTask::log(Severity severity, const std::string& line) const {
     setup_->log(severity, name() + ": " + line);
@@ -157,17 +160,22 @@ TimestampMs HeldTask::look_at_time(TimestampMs now) {
 void HeldTask::lose(const Error& error) {
     const TimestampMs now = wait_.now();
     CancelCause cause = CancelCause::none;
+    bool awaited = false;
     {
         const std::lock_guard lock(wait_.mutex());
         if (lease_over_ || finished_) {
             return;
         }
         lease_over_ = true;
-        if (finishing_) {
-            return;
+        awaited = finishing_;
+        if (!awaited) {
+            count_lost();
+            cause = cause_of(error, now);
         }
-        count_lost();
-        cause = cause_of(error, now);
+    }
+    abandon_frames("the lease is lost: " + error.message());
+    if (awaited) {
+        return;
     }
     log(Severity::warn, cause == CancelCause::cancelled
                             ? "the execution was cancelled, by an operator or with its flow"
@@ -266,6 +274,93 @@ expected<UsageResult> HeldTask::report_usage(ReportUsage op) {
                                std::to_string(result.limit);
     FF_TRY_VOID(fail(reason, "budget_exceeded"));
     return ff::fail(ErrorCode::budget_exceeded, reason);
+}
+
+// -------------------------------------------------------------------------------------- stream
+
+std::shared_ptr<FrameBuffer> HeldTask::frames_if_any() const {
+    const std::lock_guard lock(wait_.mutex());
+    return frames_;
+}
+
+std::shared_ptr<FrameBuffer> HeldTask::frames() {
+    bool over = false;
+    std::shared_ptr<FrameBuffer> made;
+    {
+        const std::lock_guard lock(wait_.mutex());
+        if (frames_) {
+            return frames_;
+        }
+        made = frames_ = std::make_shared<FrameBuffer>(setup_, handle_);
+        over = lease_over_ || given_up_;
+    }
+    if (over) {
+        abandon_frames("the lease is lost");
+    }
+    return made;
+}
+
+void HeldTask::abandon_frames(const std::string& why) {
+    if (const auto frames = frames_if_any()) {
+        frames->abandon({ErrorCode::stale_owner_cannot_append, why, {}});
+    }
+}
+
+expected<void> HeldTask::write_frame(Frame frame) {
+    FF_TRY_VOID(check_unfinished());
+    return frames()->write(std::move(frame));
+}
+
+expected<AppendedFrame> HeldTask::append_frame(Frame frame) {
+    FF_TRY_VOID(check_unfinished());
+    const bool patches = frame.mode == FrameMode::summary;
+    FF_TRY(AppendedFrame appended, frames()->append(std::move(frame)));
+    if (patches && !appended.summary_version) {
+        // Its first answer was lost, and the second does not say which version it made. Nobody else
+        // writes to this stream.
+        FF_TRY(const auto summary,
+               setup_->engine->run(ReadStreamSummary{info_.execution_id, info_.attempt_index}));
+        appended.summary_version = summary ? std::optional(summary->version) : std::nullopt;
+    }
+    return appended;
+}
+
+expected<void> HeldTask::flush_frames() {
+    FF_TRY_VOID(check_unfinished());
+    const auto frames = frames_if_any();
+    return frames ? frames->flush() : expected<void>();
+}
+
+template <class Op>
+expected<void> HeldTask::aim(Op& op, std::optional<std::uint32_t> attempt_index) {
+    op.execution_id = info_.execution_id;
+    op.attempt_index = attempt_index.value_or(info_.attempt_index);
+    FF_TRY_VOID(check_unfinished());
+    const auto frames = frames_if_any();
+    if (frames && op.attempt_index == info_.attempt_index) {
+        frames->sync();
+    }
+    return {};
+}
+
+expected<StreamPage> HeldTask::read_stream(ReadStream op,
+                                           std::optional<std::uint32_t> attempt_index) {
+    FF_TRY_VOID(aim(op, attempt_index));
+    return setup_->engine->run(std::move(op));
+}
+
+expected<StreamPage> HeldTask::tail_stream(TailStream op,
+                                           std::optional<std::uint32_t> attempt_index) {
+    FF_TRY_VOID(aim(op, attempt_index));
+    op.abandoned = stop_token();
+    return setup_->engine->run(std::move(op));
+}
+
+expected<std::optional<StreamSummary>> HeldTask::read_summary(
+    std::optional<std::uint32_t> attempt_index) {
+    ReadStreamSummary op;
+    FF_TRY_VOID(aim(op, attempt_index));
+    return setup_->engine->run(std::move(op));
 }
 
 // ---------------------------------------------------------------------------------------- flow
@@ -370,6 +465,10 @@ std::vector<WaitpointBinding> new_waitpoints(const ResumeCondition& condition) {
 template <class Op>
 expected<typename Op::Result> HeldTask::finish(Op op) {
     FF_TRY_VOID(begin_finishing());
+    // While the lease is still ours: whatever ends the attempt closes its stream.
+    if (const auto frames = frames_if_any()) {
+        frames->drain();
+    }
     Pauses pauses(finish_backoff, Pauses::Jitter::fifth);
     bool told = false;
     for (;;) {
@@ -471,10 +570,13 @@ expected<Result> HeldTask::release() {
 }
 
 void HeldTask::let_go() {
-    const std::lock_guard lock(wait_.mutex());
-    finished_ = true;
-    lease_over_ = true;
-    count_lost();
+    {
+        const std::lock_guard lock(wait_.mutex());
+        finished_ = true;
+        lease_over_ = true;
+        count_lost();
+    }
+    abandon_frames("the task was let go");
 }
 
 void HeldTask::give_up() {
@@ -483,6 +585,7 @@ void HeldTask::give_up() {
         given_up_ = true;
     }
     wait_.notify();
+    abandon_frames("the worker stops");
 }
 
 }  // namespace ff::worker

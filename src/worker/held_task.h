@@ -18,10 +18,15 @@
 
 namespace ff::worker {
 
+class FrameBuffer;
+
 class HeldTask {
   public:
     /// `received_at`: when the claim was answered, by the worker's clock.
     HeldTask(std::shared_ptr<const Setup> setup, ClaimedTask claimed, TimestampMs received_at);
+    ~HeldTask();
+    HeldTask(const HeldTask&) = delete;
+    HeldTask& operator=(const HeldTask&) = delete;
 
     [[nodiscard]] const Setup& setup() const { return *setup_; }
     [[nodiscard]] const TaskInfo& info() const { return info_; }
@@ -65,6 +70,16 @@ class HeldTask {
     /// Fails the task when the budget is broken and says so.
     expected<UsageResult> report_usage(ReportUsage op);
 
+    // ------------------------------------------------------------------------------ stream
+
+    expected<void> write_frame(Frame frame);
+    expected<AppendedFrame> append_frame(Frame frame);
+    expected<void> flush_frames();
+    // Of this attempt when none is named, with what was written before.
+    expected<StreamPage> read_stream(ReadStream op, std::optional<std::uint32_t> attempt_index);
+    expected<StreamPage> tail_stream(TailStream op, std::optional<std::uint32_t> attempt_index);
+    expected<std::optional<StreamSummary>> read_summary(std::optional<std::uint32_t> attempt_index);
+
     // -------------------------------------------------------------------------------- flow
 
     expected<Inputs> inputs() const;
@@ -105,6 +120,14 @@ class HeldTask {
     /// Is there a point in another try? Waits before it.
     bool try_again(const Error& error, DurationMs pause);
     void lose(const Error& error);
+    /// Made when it is first needed: most tasks write no frames.
+    std::shared_ptr<FrameBuffer> frames();
+    [[nodiscard]] std::shared_ptr<FrameBuffer> frames_if_any() const;
+    /// What waits in the buffer is lost.
+    void abandon_frames(const std::string& why);
+    /// Sends what waits before something else is asked about this stream.
+    template <class Op>
+    expected<void> aim(Op& op, std::optional<std::uint32_t> attempt_index);
     void count_lost();  // wait_.mutex() is held
     [[nodiscard]] CancelCause cause_of(const Error& error, TimestampMs now) const;
     /// A time of the store's clock by ours.
@@ -131,6 +154,7 @@ class HeldTask {
     bool finished_ = false;
     bool given_up_ = false;
     int suspends_ = 0;  ///< tried so far
+    std::shared_ptr<FrameBuffer> frames_;
 };
 
 }  // namespace ff::worker

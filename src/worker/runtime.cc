@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "worker/faults.h"
+#include "worker/frame_timer.h"
 
 namespace ff::worker {
 
@@ -17,6 +18,7 @@ std::shared_ptr<Setup> make_setup(std::shared_ptr<Engine> engine, WorkerOptions 
     auto setup = std::make_shared<Setup>();
     setup->engine = std::move(engine);
     setup->options = std::move(options);
+    setup->frame_timer = std::make_shared<FrameTimer>(setup->options.clock);
     return setup;
 }
 
@@ -230,6 +232,7 @@ expected<void> Runtime::stop() {
                                             " handlers that do not heed their stop token");
         }
         pool_.join();
+        setup_->frame_timer->stop();
     }
     phase_ = Phase::stopped;
     if (const auto fatal = shift_.fatal()) {

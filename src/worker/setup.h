@@ -30,6 +30,8 @@ struct Counters {
     std::atomic<std::uint64_t> at_capacity{0};
 };
 
+class FrameTimer;
+
 struct Setup {
     std::shared_ptr<Engine> engine;
     WorkerOptions options;  ///< complete once check_options has seen them
@@ -37,6 +39,7 @@ struct Setup {
     std::map<std::type_index, std::shared_ptr<void>> states;
     std::map<std::string, PayloadDecoder> decoders;
     std::shared_ptr<Counters> counters = std::make_shared<Counters>();
+    std::shared_ptr<FrameTimer> frame_timer;
 
     [[nodiscard]] TimestampMs now() const { return options.clock->now(); }
     void log(Severity severity, std::string_view line) const { options.log(severity, line); }

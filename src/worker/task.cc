@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 
 #include <cstdlib>
+#include <limits>
 
 #include "worker/held_task.h"
 
@@ -82,6 +83,104 @@ expected<UsageResult> Task::try_report_usage(const BudgetId& budget, Amounts amo
     op.dedup_key = std::move(dedup_key);
     return held_.report_usage(std::move(op));
 }
+
+// -------------------------------------------------------------------------------------- stream
+
+namespace {
+
+Frame durable_frame(std::string type, std::string payload, FrameOptions options) {
+    Frame frame;
+    frame.frame_type = std::move(type);
+    frame.payload = std::move(payload);
+    frame.kind = options.kind;
+    frame.correlation_id = std::move(options.correlation);
+    frame.retention_maxlen = options.retention_maxlen;
+    return frame;
+}
+
+expected<Frame> live_frame(std::string type, std::string payload, std::chrono::milliseconds ttl) {
+    if (ttl.count() < 0 || ttl.count() > std::numeric_limits<std::uint32_t>::max()) {
+        return ff::fail(ErrorCode::invalid_input, "ttl must be in 0..=4294967295 ms (got " +
+                                                      std::to_string(ttl.count()) + ")");
+    }
+    Frame frame = durable_frame(std::move(type), std::move(payload), {});
+    frame.mode = FrameMode::best_effort;
+    frame.best_effort.ttl_ms = static_cast<std::uint32_t>(ttl.count());
+    return frame;
+}
+
+expected<Frame> summary_frame(const json& patch) {
+    if (patch.if_object() == nullptr) {
+        return ff::fail(ErrorCode::invalid_input, "patch must be a JSON object");
+    }
+    Frame frame = durable_frame("summary", js::dump(patch), {});
+    frame.mode = FrameMode::summary;
+    return frame;
+}
+
+}  // namespace
+
+expected<AppendedFrame> Task::try_append_bytes(std::string type, std::string payload,
+                                               FrameOptions options) {
+    return held_.append_frame(
+        durable_frame(std::move(type), std::move(payload), std::move(options)));
+}
+
+expected<std::uint64_t> Task::try_append_summary(const json& patch) {
+    FF_TRY(Frame frame, summary_frame(patch));
+    FF_TRY(const AppendedFrame appended, held_.append_frame(std::move(frame)));
+    return appended.summary_version.value_or(0);
+}
+
+expected<AppendedFrame> Task::try_append_live_bytes(std::string type, std::string payload,
+                                                    std::chrono::milliseconds ttl) {
+    FF_TRY(Frame frame, live_frame(std::move(type), std::move(payload), ttl));
+    return held_.append_frame(std::move(frame));
+}
+
+expected<StreamPage> Task::try_read_stream(FrameCursor from, FrameCursor to, std::uint64_t limit,
+                                           std::optional<std::uint32_t> attempt_index) {
+    ReadStream op;
+    op.from = from;
+    op.to = to;
+    op.limit = limit;
+    return held_.read_stream(std::move(op), attempt_index);
+}
+
+expected<StreamPage> Task::try_tail_stream(FrameId after, std::chrono::milliseconds block,
+                                           std::uint64_t limit, StreamVisibility visibility,
+                                           std::optional<std::uint32_t> attempt_index) {
+    TailStream op;
+    op.after = after;
+    op.block_ms = block.count();
+    op.limit = limit;
+    op.visibility = visibility;
+    return held_.tail_stream(std::move(op), attempt_index);
+}
+
+expected<std::optional<StreamSummary>> Task::try_read_summary(
+    std::optional<std::uint32_t> attempt_index) {
+    return held_.read_summary(attempt_index);
+}
+
+expected<void> FrameWriter::try_write_bytes(std::string type, std::string payload,
+                                            FrameOptions options) {
+    return held_->write_frame(
+        durable_frame(std::move(type), std::move(payload), std::move(options)));
+}
+
+expected<void> FrameWriter::try_write_summary(const json& patch) {
+    FF_TRY(Frame frame, summary_frame(patch));
+    return held_->write_frame(std::move(frame));
+}
+
+expected<void> FrameWriter::try_write_live_bytes(std::string type, std::string payload,
+                                                 std::chrono::milliseconds ttl) {
+    FF_TRY(Frame frame, live_frame(std::move(type), std::move(payload), ttl));
+    return held_->write_frame(std::move(frame));
+}
+
+expected<void> FrameWriter::try_flush() { return held_->flush_frames(); }
 
 // ---------------------------------------------------------------------------------------- flow
 

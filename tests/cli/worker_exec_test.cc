@@ -116,6 +116,37 @@ TEST_F(WorkerExec, AProgramSeesNothingOfTheWorkersSettingsAndSecrets) {
     }
 }
 
+TEST_F(WorkerExec, WhatAProgramPrintsCanBeReadAlong) {
+    for (const Way way : {Way::file, Way::server}) {
+        const Rig rig(way);
+        const std::string id = submit(rig, {"talk"});
+        const Ran ran = shell(rig, R"sh(
+            worker --tasks 1 --stream -- sh -c 'printf "one\n\ntwo"; echo oh no >&2')sh");
+        EXPECT_EQ(ran.code, 0) << ran.err;
+        EXPECT_EQ(rig.ff({"result", id}).out, "one\n\ntwo") << "the result is what it was";
+        EXPECT_EQ(rig.ff({"tail", id, "--type", "stdout"}).out, "one\n\ntwo\n");
+        EXPECT_EQ(rig.ff({"tail", id, "--type", "stderr"}).out, "oh no\n");
+    }
+}
+
+TEST_F(WorkerExec, ALineThatIsLongerThanAFrameIsCut) {
+    const Rig rig(Way::server);
+    const std::string id = submit(rig, {"talk"});
+    // 200,000 bytes; a character of two bytes lies across each place where a frame is full.
+    const Ran ran = shell(rig, R"sh(
+        worker --tasks 1 --stream -- \
+            sh -c 'printf x; yes ä | head -n 99999 | tr -d "\n"; echo')sh");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    const auto frames = rig.ff({"tail", id, "-o", "jsonl"}).json_lines();
+    ASSERT_EQ(frames.size(), 4U);
+    std::size_t bytes = 0;
+    for (const js::Value& frame : frames) {
+        EXPECT_EQ(member(*frame.find("fields"), "encoding"), "utf8");
+        bytes += member(*frame.find("fields"), "payload").size();
+    }
+    EXPECT_EQ(bytes, 199'999U);
+}
+
 TEST_F(WorkerExec, EachFailedAttemptIsOneLineOfTheLog) {
     const Rig rig(Way::server);
     submit(rig, {"bad"});

@@ -186,8 +186,8 @@ class FaultStore final : public store::Store {
     expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) override {
         return inner_->sweep_idempotency(now, limit);
     }
-    expected<std::uint64_t> trim_events(TimestampMs before, std::size_t limit) override {
-        return inner_->trim_events(before, limit);
+    expected<std::uint64_t> trim_events(EventFamily family, std::int64_t through) override {
+        return inner_->trim_events(family, through);
     }
     expected<void> commit(core::Snapshot& snapshot, TimestampMs now,
                           DurationMs retention_default_ms) override {

@@ -96,7 +96,7 @@ class QueueStore final : public store::Store {
     }
     expected<std::uint64_t> sweep_grants(TimestampMs, std::size_t) override { return none(); }
     expected<std::uint64_t> sweep_idempotency(TimestampMs, std::size_t) override { return none(); }
-    expected<std::uint64_t> trim_events(TimestampMs, std::size_t) override { return none(); }
+    expected<std::uint64_t> trim_events(EventFamily, std::int64_t) override { return none(); }
     expected<void> commit(core::Snapshot&, TimestampMs, DurationMs) override { return none(); }
     void rollback() override {}
     expected<void> commit_upkeep() override { return none(); }

@@ -115,6 +115,25 @@ TEST(Examples, BudgetLedger) {
                      "release: released, used 0\n");
 }
 
+TEST(Examples, TokenStream) {
+    FF_EXPECT_OUTPUT("token_stream",
+                     "You asked: what is six by seven?\n"
+                     "once more:\n"
+                     "You asked: what is six by seven? The answer is 42.\n"
+                     "summary: {\"tokens\":8,\"finish_reason\":\"stop\"}\n"
+                     "result: You asked: what is six by seven? The answer is 42.\n");
+}
+
+TEST(Examples, TenantAudit) {
+    FF_EXPECT_OUTPUT("tenant_audit",
+                     "acme, so far:\n"
+                     "  acquired by clerk-1\n"
+                     "  revoked by backend: completed\n"
+                     "acme, since then:\n"
+                     "  acquired by clerk-1\n"
+                     "  revoked by backend: failed_terminal\n");
+}
+
 TEST(Examples, WorkerRegistry) {
     FF_EXPECT_OUTPUT("worker_registry",
                      "registered: anna-1 bert-1 carl-1\n"
@@ -153,11 +172,11 @@ TEST(Examples, EveryOneIsTestedAndListed) {
     }
 }
 
-// The guide's code is the example's, line by line, so that it always compiles.
-TEST(Examples, TheGuideShowsCodeThatRuns) {
+/// The code on a page is an example's, line by line, so that it always compiles. How many lines.
+int check_page(const std::string& page, const std::string& example) {
     const std::filesystem::path source = FF_SOURCE_DIR;
     std::set<std::string> compiled;
-    std::istringstream program(read_file(source / "examples/guide.cc"));
+    std::istringstream program(read_file(source / example));
     const auto trimmed = [](const std::string& line) {
         const std::size_t begin = line.find_first_not_of(' ');
         return begin == std::string::npos ? std::string() : line.substr(begin);
@@ -165,7 +184,7 @@ TEST(Examples, TheGuideShowsCodeThatRuns) {
     for (std::string line; std::getline(program, line);) {
         compiled.insert(trimmed(line));
     }
-    std::istringstream guide(read_file(source / "docs/worker.md"));
+    std::istringstream guide(read_file(source / page));
     bool code = false;
     int lines = 0;
     for (std::string line; std::getline(guide, line);) {
@@ -176,7 +195,13 @@ TEST(Examples, TheGuideShowsCodeThatRuns) {
             EXPECT_TRUE(compiled.contains(trimmed(line))) << line;
         }
     }
-    EXPECT_GT(lines, 20);
+    return lines;
+}
+
+TEST(Examples, TheGuidesShowCodeThatRuns) {
+    EXPECT_GT(check_page("docs/worker.md", "examples/guide.cc"), 20);
+    EXPECT_GT(check_page("docs/streams.md", "examples/token_stream.cc"), 10);
+    EXPECT_GT(check_page("docs/events.md", "examples/tenant_audit.cc"), 5);
 }
 
 }  // namespace ff::examples::test

@@ -121,5 +121,45 @@ TEST(Repeating, ARevocationIsOnlyRepeatedWhenItNamesTheLease) {
     EXPECT_TRUE(client::may_repeat(revoke));
 }
 
+TEST(Repeating, FramesAreOnlyRepeatedWhenTheyAreNumbered) {
+    AppendFrames append;
+    append.lease = Handle{};
+    append.frames.resize(2);
+    append.frames[0].client_seq = 1;
+    EXPECT_FALSE(client::may_repeat(append)) << "the second would be written twice";
+    append.frames[1].client_seq = 2;
+    EXPECT_TRUE(client::may_repeat(append));
+}
+
+TEST(RemoteTail, EndsWhenItsReaderHasGone) {
+    auto scripted = std::make_shared<ScriptedEngine>();
+    TestOptions options;
+    options.engine = scripted;
+    const TestServer server(std::move(options));
+    auto connecting = std::async(std::launch::async, [&server] {
+        return client::RemoteEngine::connect("http://127.0.0.1:" + std::to_string(server.port()),
+                                             client::RemoteOptions{});
+    });
+    scripted->next().done(Reply(Capabilities{}));
+    const auto engine = connecting.get();
+    ASSERT_TRUE(engine.has_value()) << engine.error().message();
+    std::stop_source reader;
+    TailStream tail;
+    tail.block_ms = stream_block_ms_max;
+    tail.abandoned = reader.get_token();
+    auto waiting = std::async(std::launch::async, [&] { return (*engine)->run(tail); });
+    auto asked = scripted->next();
+    const auto& seen = ff::get<TailStream>(asked.request);
+    EXPECT_EQ(seen.block_ms, stream_block_ms_max);
+    std::promise<void> gone;
+    const std::stop_callback told(seen.abandoned, [&] { gone.set_value(); });
+    reader.request_stop();
+    gone.get_future().wait();
+    asked.done(Reply(StreamPage{}));
+    const auto page = waiting.get();
+    ASSERT_TRUE(page.has_value()) << page.error().message();
+    EXPECT_TRUE(page->frames.empty());
+}
+
 }  // namespace
 }  // namespace ff::http::test

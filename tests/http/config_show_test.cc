@@ -79,11 +79,11 @@ TEST(Config, ObsoleteNamesAreToldInOneLine) {
 
 TEST(Config, SettingsOfOtherVersionsAreToldAndDoNotStopTheServer) {
     const auto config =
-        load({{"FF_API_TOKEN", "t"}, {"FF_SENTRY_DSN", "x"}}, "FF_MAX_EVENT_STREAMS = 5");
+        load({{"FF_API_TOKEN", "t"}, {"FF_SENTRY_DSN", "x"}}, "FF_QUOTA_PARTITIONS = 5");
     ASSERT_TRUE(config) << config.error().message();
     ASSERT_EQ(config->warnings.size(), 1U) << warnings(*config);
     EXPECT_EQ(config->warnings[0],
-              "this version does not use these settings: FF_MAX_EVENT_STREAMS, FF_SENTRY_DSN");
+              "this version does not use these settings: FF_QUOTA_PARTITIONS, FF_SENTRY_DSN");
 }
 
 TEST(Config, AnUnknownFlagIsAnError) {

@@ -205,6 +205,8 @@ std::string sample_of(std::string path) {
     put("{id}", plain ? std::string(uuid) : "%7Bfp:0%7D:" + std::string(uuid));
     put("{edge_id}", uuid);
     put("{waitpoint_id}", uuid);
+    put("{webhook_id}", uuid);
+    put("{family}", "completion");
     put("{idx}", "0");
     put("{key}", "app.x");
     return path.starts_with("/v1/search/") ? path : path + "?partition=0&as_of=0";

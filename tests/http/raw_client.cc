@@ -231,6 +231,24 @@ RawAnswer RawClient::read_answer(bool to_head) {
     return answer;
 }
 
+std::string RawClient::read_until(std::string_view end) {
+    std::size_t at = std::string::npos;
+    while ((at = input_.find(end)) == std::string::npos) {
+        if (!fill()) {
+            return std::exchange(input_, {});
+        }
+    }
+    return read_bytes(at + end.size());
+}
+
+std::string RawClient::read_bytes(std::size_t count) {
+    while (input_.size() < count && fill()) {
+    }
+    std::string out = input_.substr(0, count);
+    input_.erase(0, out.size());
+    return out;
+}
+
 std::string RawClient::read_to_end() {
     while (fill()) {
     }

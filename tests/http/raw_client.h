@@ -61,6 +61,9 @@ class RawClient {
     /// send and read_answer.
     RawAnswer ask(std::string_view bytes) { return send(bytes) ? read_answer() : RawAnswer{}; }
 
+    /// What comes up to and with `end`; less when the server closes before.
+    std::string read_until(std::string_view end);
+    std::string read_bytes(std::size_t count);
     /// What comes until the server closes; fails the test when it does not.
     std::string read_to_end();
     /// Has the server closed, with nothing more to read? Waits for it.

@@ -193,6 +193,16 @@ TEST(Catalogue, statements_find_their_rows_through_an_index_in_order) {
         {"events", sql::events_after, "SEARCH ff_exec_event USING INTEGER PRIMARY KEY (rowid>?)"},
         {"log events", sql::log_events_after,
          "SEARCH ff_log_event USING INTEGER PRIMARY KEY (rowid>?)"},
+        {"log events of a family", sql::family_events_after,
+         "SEARCH ff_log_event USING INDEX ff_log_event_by_family (family=? AND event_id>?)"},
+        {"nth event", sql::exec_event_texts.nth_after,
+         "SEARCH ff_exec_event USING INTEGER PRIMARY KEY (rowid>?)"},
+        {"nth log event", sql::log_event_texts.nth_after,
+         "SEARCH ff_log_event USING COVERING INDEX ff_log_event_by_family (family=? AND "
+         "event_id>?)"},
+        {"count of log events", sql::log_event_texts.count_between,
+         "SEARCH ff_log_event USING COVERING INDEX ff_log_event_by_family (family=? AND "
+         "event_id>? AND event_id<?)"},
         {"log of an execution", sql::log_events_of,
          "SEARCH ff_log_event USING INDEX ff_log_event_by_execution (eid=?)"},
         {"grant sweep", sql::grants_sweep, "USING COVERING INDEX ff_claim_grant_by_expiry"},

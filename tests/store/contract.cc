@@ -615,6 +615,11 @@ void Transaction::apply(core::Changes changes) {
     for (const auto& row : changes.put_workers) {
         set.workers.push_back(row.key);
     }
+    for (const auto& row : changes.put_webhooks) {
+        set.webhooks.push_back(row.id);
+    }
+    set.webhooks.insert(set.webhooks.end(), changes.delete_webhooks.begin(),
+                        changes.delete_webhooks.end());
     for (const auto& row : changes.put_flows) {
         set.flows.push_back(row.id);
     }

@@ -266,6 +266,7 @@ inline void add(core::Changes& to, core::ExecutionEvent row) {
     to.events.push_back(std::move(row));
 }
 inline void add(core::Changes& to, core::LogEvent row) { to.log_events.push_back(std::move(row)); }
+inline void add(core::Changes& to, core::Webhook row) { to.put_webhooks.push_back(std::move(row)); }
 
 template <class... Rows>
 core::Changes changes(Rows... rows) {

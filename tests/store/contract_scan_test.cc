@@ -317,8 +317,8 @@ TEST_P(StoreContract, upkeep_that_is_rolled_back_deleted_nothing) {
         EXPECT_EQ(store().sweep_grants(t0, 10), 1U);
         EXPECT_EQ(store().sweep_grants(t0, 10), 0U);
         EXPECT_EQ(store().sweep_idempotency(t0, 10), 1U);
-        EXPECT_EQ(store().trim_events(t0 + 1, 10), 1U);
-        EXPECT_EQ(store().trim_events(t0 + 1, 10), 0U);
+        EXPECT_EQ(store().trim_events(EventFamily::completion, 1), 1U);
+        EXPECT_EQ(store().trim_events(EventFamily::lease_history, 1), 0U);
         core::ReadSet set;
         set.need(row.id).grant = true;
         set.idempotency = {{"acme", "key"}};
@@ -331,26 +331,135 @@ TEST_P(StoreContract, upkeep_that_is_rolled_back_deleted_nothing) {
     EXPECT_EQ(look(store(), [](Reader& r) { return r.events_after(0, 9); }).size(), 1U);
 }
 
-TEST_P(StoreContract, old_events_are_trimmed_in_steps) {
+/// Four events of the history, ids 1, 3, 5, 7, and four of operators between them.
+void put_eight_events(Store& store, const Execution& row) {
+    for (TimestampMs at = t0; at < t0 + 4; ++at) {
+        put(store, changes(event_of(row, LeaseEventType::acquired, at),
+                           log_event_of(row, core::LogFamily::operator_, at)));
+    }
+}
+
+TEST_P(StoreContract, events_are_trimmed_by_family) {
     const Execution row = waiting(next_eid(), route());
     put(store(), changes(row));
-    for (TimestampMs at = t0; at < t0 + 4; ++at) {
-        put(store(), changes(event_of(row, LeaseEventType::acquired, at),
-                             log_event_of(row, core::LogFamily::operator_, at)));
-    }
-    const auto trim = [&](TimestampMs before, std::size_t limit) {
-        return upkeep(store(), [&](Store& s) { return s.trim_events(before, limit); });
+    put_eight_events(store(), row);
+    const auto trim = [&](EventFamily family, std::int64_t through) {
+        return upkeep(store(), [&](Store& s) { return s.trim_events(family, through); });
     };
-    EXPECT_EQ(trim(t0, 10), 0U);
-    EXPECT_EQ(trim(t0 + 3, 2), 4U);
-    EXPECT_EQ(trim(t0 + 3, 2), 2U);
-    EXPECT_EQ(trim(t0 + 3, 2), 0U);
+    const auto trimmed = [&](EventFamily family) {
+        return look(store(), [&](Reader& r) { return r.trimmed_through(family); });
+    };
+    EXPECT_EQ(trimmed(EventFamily::lease_history), 0);
+    EXPECT_EQ(trim(EventFamily::lease_history, 0), 0U);
+    EXPECT_EQ(trim(EventFamily::lease_history, 4), 2U);
+    EXPECT_EQ(trim(EventFamily::operator_, 6), 3U);
+    EXPECT_EQ(trim(EventFamily::workers, 8), 0U);
     const auto left = look(store(), [](Reader& r) { return r.events_after(0, 9); });
-    ASSERT_EQ(left.size(), 1U);
-    EXPECT_EQ(left[0].at, t0 + 3);
+    ASSERT_EQ(left.size(), 2U);
+    EXPECT_EQ(left[0].event_id, 5);
     const auto logged = look(store(), [&](Reader& r) { return r.log_events_of(row.eid, 9); });
     ASSERT_EQ(logged.size(), 1U);
-    EXPECT_EQ(logged[0].at, t0 + 3);
+    EXPECT_EQ(logged[0].event_id, 8);
+    // Up to the last event of the family that went, not to the id that was asked for.
+    EXPECT_EQ(trimmed(EventFamily::lease_history), 3);
+    EXPECT_EQ(trimmed(EventFamily::completion), 0);
+    EXPECT_EQ(trimmed(EventFamily::operator_), 6);
+    EXPECT_EQ(trimmed(EventFamily::workers), 0);
+    EXPECT_EQ(trim(EventFamily::operator_, 100), 1U);
+    EXPECT_EQ(trimmed(EventFamily::operator_), 8);
+    if (GetParam().survives_close) {
+        reopen();
+        EXPECT_EQ(trimmed(EventFamily::operator_), 8);
+        EXPECT_EQ(trimmed(EventFamily::lease_history), 3);
+    }
+}
+
+TEST_P(StoreContract, a_completion_is_trimmed_with_the_history) {
+    const Execution row = waiting(next_eid(), route());
+    core::ExecutionEvent end = event_of(row, LeaseEventType::none);
+    end.outcome = TerminalOutcome::success;
+    put(store(), changes(row, end));
+    EXPECT_EQ(upkeep(store(), [](Store& s) { return s.trim_events(EventFamily::completion, 1); }),
+              1U);
+    look(store(), [](Reader& r) -> expected<int> {
+        EXPECT_EQ(r.trimmed_through(EventFamily::completion), 1);
+        EXPECT_EQ(r.trimmed_through(EventFamily::lease_history), 0);
+        return 0;
+    });
+}
+
+TEST_P(StoreContract, events_are_found_by_family_age_and_number) {
+    const Execution row = waiting(next_eid(), route());
+    put(store(), changes(row));
+    put_eight_events(store(), row);
+    put(store(), changes(log_event_of(row, core::LogFamily::workers, t0 + 9)));
+    using Number = std::optional<std::int64_t>;
+    look(store(), [&](Reader& r) -> expected<int> {
+        EXPECT_EQ(r.highest_event(), 9);
+        const auto operators = r.family_events_after(core::LogFamily::operator_, 2, 2);
+        EXPECT_TRUE(operators && operators->size() == 2 && (*operators)[0].event_id == 4);
+        EXPECT_EQ(r.family_events_after(core::LogFamily::workers, 0, 9)->size(), 1U);
+        EXPECT_EQ(r.family_events_after(core::LogFamily::flows, 0, 9)->size(), 0U);
+        for (const auto& [family, first] :
+             {std::pair(EventFamily::lease_history, 1), std::pair(EventFamily::operator_, 2)}) {
+            EXPECT_EQ(r.oldest_events(family, t0, 9).value(), Number());
+            EXPECT_EQ(r.oldest_events(family, t0 + 2, 9).value(), Number(first + 2));
+            EXPECT_EQ(r.oldest_events(family, t0 + 9, 3).value(), Number(first + 4));
+            EXPECT_EQ(r.nth_event(family, 0, 0).value(), Number(first));
+            EXPECT_EQ(r.nth_event(family, first, 1).value(), Number(first + 4));
+            EXPECT_EQ(r.nth_event(family, 0, 4).value(), Number());
+            EXPECT_EQ(r.count_events(family, 0, 9), 4U);
+            EXPECT_EQ(r.count_events(family, first, first + 4), 2U);
+        }
+        return 0;
+    });
+}
+
+TEST_P(StoreContract, webhooks_are_put_found_and_deleted) {
+    const auto id_of = [](std::uint8_t n) {
+        WebhookId id;
+        id.uuid.bytes[15] = n;
+        return id;
+    };
+    core::Webhook full{id_of(2),
+                       "https://example.com",
+                       EventFamily::workers,
+                       "{}",
+                       all_bytes(),
+                       true,
+                       true,
+                       3,
+                       4,
+                       5,
+                       6,
+                       t0,
+                       t0 + 1,
+                       t0 + 2,
+                       "no",
+                       t0 + 3,
+                       "me",
+                       t0 + 4};
+    core::Webhook plain;
+    plain.id = id_of(1);
+    plain.url = "http://x";
+    ASSERT_EQ(difference(full, core::Webhook{}), all_columns<core::Webhook>());
+    put(store(), changes(full, plain));
+    if (GetParam().survives_close) {
+        reopen();
+    }
+    const auto all = [&](std::optional<WebhookId> after, std::size_t limit) {
+        return look(store(), [&](Reader& r) { return r.webhooks(after, limit); });
+    };
+    EXPECT_EQ(all({}, 9), (std::vector{plain, full}));
+    EXPECT_EQ(all({}, 1), (std::vector{plain}));
+    EXPECT_EQ(all(plain.id, 9), (std::vector{full}));
+    full.delivered += 1;
+    full.holder.reset();
+    core::Changes change = changes(full);
+    change.delete_webhooks.push_back(plain.id);
+    put(store(), std::move(change));
+    EXPECT_EQ(look(store(), [&](Reader& r) { return r.webhook(full.id); }), full);
+    EXPECT_EQ(look(store(), [&](Reader& r) { return r.webhook(plain.id); }), std::nullopt);
 }
 
 TEST_P(StoreContract, numbers_are_never_used_again) {
@@ -359,7 +468,10 @@ TEST_P(StoreContract, numbers_are_never_used_again) {
     put(store(), changes(row, event_of(row, LeaseEventType::acquired),
                          log_event_of(row, core::LogFamily::operator_)));
     put(store(), deletion(row.eid));
-    EXPECT_EQ(upkeep(store(), [](Store& s) { return s.trim_events(end_of_time, 10); }), 2U);
+    EXPECT_EQ(upkeep(store(), [](Store& s) { return s.trim_events(EventFamily::operator_, 9); }),
+              1U);
+    EXPECT_EQ(upkeep(store(), [](Store& s) { return s.trim_events(EventFamily::completion, 9); }),
+              1U);
     if (GetParam().survives_close) {
         reopen();
         EXPECT_EQ(store().routes().all().size(), 1U);
@@ -541,7 +653,8 @@ TEST_P(StoreContract, history_ends_where_events_were_trimmed) {
     put(store(), changes(row, event_of(row, LeaseEventType::acquired, t0)));
     put(store(), changes(*find_execution(store(), row.eid),
                          event_of(row, LeaseEventType::released, t0 + 10)));
-    EXPECT_EQ(upkeep(store(), [](Store& s) { return s.trim_events(t0 + 5, 10); }), 1U);
+    EXPECT_EQ(upkeep(store(), [](Store& s) { return s.trim_events(EventFamily::completion, 1); }),
+              1U);
     const auto current = find_execution(store(), row.eid);
     const auto left = look(store(), [&](Reader& r) { return r.history(*current, 9); });
     ASSERT_EQ(left.size(), 1U);

@@ -35,6 +35,10 @@ TEST_P(StreamContract, rows_come_back_as_they_were_put) {
         store(), [&](Reader& r) { return r.frames(here, {}, {t0, 5}, Order::oldest_first, 10); });
     EXPECT_EQ(frames, (std::vector{full_frame(here, 1), frame_of(here, 2)}));
     EXPECT_FALSE(look(store(), [&](Reader& r) { return r.stream_meta({1, 4}); }));
+    const auto first = full_stream({1, 0});
+    put(store(), changes(first, full_stream({2, 0})));
+    EXPECT_EQ(look(store(), [&](Reader& r) { return r.streams_of(1); }),
+              (std::vector{first, meta}));
     EXPECT_FALSE(look(store(), [&](Reader& r) { return r.summary({2, 3}); }));
 }
 

@@ -442,7 +442,8 @@ class Player {
         const std::size_t limit = 1 + random.uniform(3);
         gone_ += store_.sweep_grants(now_, limit).value();
         gone_ += store_.sweep_idempotency(now_, limit).value();
-        gone_ += store_.trim_events(now_ - 500, limit).value();
+        const auto family = static_cast<EventFamily>(random.uniform(enum_count<EventFamily>));
+        gone_ += store_.trim_events(family, static_cast<std::int64_t>(random.uniform(200))).value();
     }
 
     Store& store_;

@@ -581,7 +581,11 @@ TEST_F(Postgres, work_made_ready_by_another_store_is_heard_of) {
         const RouteId where = make_route(*one, notify == EngineOptions::Notify::off ? "a" : "b");
         std::promise<void> heard;
         std::once_flag once;
-        one->watch([&] { std::call_once(once, [&] { heard.set_value(); }); });
+        one->watch([&](Store::Heard what) {
+            if (what == Store::Heard::work) {
+                std::call_once(once, [&] { heard.set_value(); });
+            }
+        });
         put(*two, changes(waiting(notify == EngineOptions::Notify::off ? 1 : 2, where)));
         EXPECT_EQ(heard.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
         one->watch({});

@@ -94,6 +94,19 @@ void fill_store(Store& store) {
                 core::Attachment{{core::LimitKind::quota, {Uuid{{3}}}, {LimitTarget::flow, "f"}},
                                  false}));
     put(store, changes(full_worker(), worker_of("other", "two")));
+    core::LogEvent old;
+    old.family = core::LogFamily::workers;
+    old.type = "ttl_swept";
+    old.payload = "{}";
+    put(store, changes(old));
+    ASSERT_TRUE(store.begin());
+    ASSERT_EQ(store.trim_events(EventFamily::workers, 1'000), 1U);
+    ASSERT_TRUE(store.commit_upkeep());
+    core::Webhook webhook;
+    webhook.url = "https://example.com/\"hook\"";
+    webhook.secret = all_bytes();
+    webhook.last_error = "no answer";
+    put(store, changes(webhook));
     put(store, changes(idempotency_of("acme", "key", id_of(1, 513), t0 + 1)));
 }
 

@@ -187,6 +187,21 @@ TEST_F(Views, waits_are_words_and_keep_their_secrets) {
     EXPECT_EQ(views.find("token,"), std::string::npos);
 }
 
+TEST_F(Views, streams_and_frames_are_words) {
+    const core::StreamKey key{1, 2};
+    put(store(), changes(waiting(1, 1), input_of(1), full_stream(key), full_stream({1, 0}),
+                         full_frame(key, 7), full_summary(key)));
+    const std::string of = " WHERE attempt_index = 2";
+    EXPECT_EQ(ask("execution_id", "ff_streams" + of), id_of(1).to_string());
+    EXPECT_EQ(ask("last_frame_id", "ff_streams" + of), full_stream(key).last.to_string());
+    EXPECT_EQ(ask("summary_version || summary", "ff_streams" + of), R"(3{"a":1})");
+    EXPECT_EQ(ask("COUNT(*) || (summary IS NULL)", "ff_streams WHERE attempt_index = 0"), "11");
+    EXPECT_EQ(ask("execution_id || frame_id", "ff_stream_frames"),
+              id_of(1).to_string() + full_frame(key, 7).key.id.to_string());
+    EXPECT_EQ(ask("mode || frame_type || correlation_id || ttl_ms", "ff_stream_frames"),
+              "best_effortlogc5000");
+}
+
 TEST_F(Views, the_other_dialect_has_the_same_views) {
     const auto names = [](const std::string& text) {
         std::vector<std::string> out;
@@ -197,7 +212,7 @@ TEST_F(Views, the_other_dialect_has_the_same_views) {
         return out;
     };
     const auto sqlite = names(view_statements(Dialect::sqlite));
-    EXPECT_EQ(sqlite.size(), 15U);
+    EXPECT_EQ(sqlite.size(), 17U);
     EXPECT_EQ(names(view_statements(Dialect::postgres)), sqlite);
 }
 

@@ -1,0 +1,100 @@
+// Events, timelines and webhooks on the command line.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "cli/rig.h"
+
+namespace ff::test {
+namespace {
+
+class Events : public OnEveryWay {
+  protected:
+    /// An execution that has come to its end; the text of its id.
+    std::string finished() {
+        const ExecutionId id = rig_.create("a", "greet");
+        rig_.complete("a", "hello");
+        return id.to_string();
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ways, Events, every_way(), way_name);
+
+TEST_P(Events, AFamilyIsShownFromItsBeginning) {
+    EXPECT_EQ(rig_.ff({"events", "completion"}).out, "no events\n");
+    const std::string id = finished();
+    const Ran ran = rig_.ff({"events", "completion"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    for (const std::string& part :
+         {std::string("completed"), id, std::string("outcome=success"), std::string("lane_id=a")}) {
+        EXPECT_TRUE(contains(ran.out, part)) << part << "\n" << ran.out;
+    }
+    const js::Array items = rig_.items({"events", "lease-history"});
+    ASSERT_EQ(items.size(), 2U);
+    EXPECT_EQ(member(items[0], "type"), "acquired");
+    EXPECT_EQ(member(items[1], "type"), "revoked");
+}
+
+TEST_P(Events, ACursorGoesOnBehindItsEvent) {
+    finished();
+    const std::string id = finished();
+    const js::Array all = rig_.items({"events", "completion"});
+    ASSERT_EQ(all.size(), 2U);
+    const js::Array rest = rig_.items({"events", "completion", "--from", member(all[0], "cursor")});
+    ASSERT_EQ(rest.size(), 1U);
+    EXPECT_EQ(member(rest[0], "execution_id"), id);
+    EXPECT_TRUE(rig_.items({"events", "completion", "--from", "now"}).empty());
+    EXPECT_EQ(rig_.items({"events", "completion", "--limit", "1"}).size(), 1U);
+    EXPECT_EQ(rig_.items({"events", "completion", "--execution", id}).size(), 1U);
+    EXPECT_TRUE(rig_.items({"events", "completion", "--ns", "nobody"}).empty());
+}
+
+TEST_P(Events, WhatIsWrongIsSaid) {
+    const Ran family = rig_.ff({"events", "lease"});
+    EXPECT_EQ(family.code, 2);
+    EXPECT_TRUE(contains(family.err, "there are completion, lease-history")) << family.err;
+    const Ran cursor = rig_.ff({"events", "completion", "--from", "xyz"});
+    EXPECT_EQ(cursor.code, 2);
+    EXPECT_TRUE(contains(cursor.err, "invalid event cursor")) << cursor.err;
+    EXPECT_EQ(rig_.ff({"events", "completion", "--tag", "blue"}).code, 2);
+    EXPECT_EQ(rig_.ff({"events", "completion", "--follow", "-o", "json"}).code, 2);
+}
+
+TEST_P(Events, ATimelineHasAllOfIt) {
+    const std::string id = finished();
+    const js::Array items = rig_.items({"timeline", id});
+    std::vector<std::string> types;
+    for (const js::Value& item : items) {
+        types.push_back(member(item, "type"));
+    }
+    EXPECT_EQ(types, (std::vector<std::string>{"acquired", "revoked", "completed"}));
+    EXPECT_TRUE(contains(rig_.ff({"timeline", id}).out, "lease_history"));
+    EXPECT_EQ(rig_.ff({"timeline", "0123456789ab"}).code, 3);
+}
+
+TEST_P(Events, AWebhookFromItsBeginningToItsEnd) {
+    EXPECT_EQ(rig_.ff({"webhook", "ls"}).out, "no webhooks\n");
+    const js::Value made =
+        rig_.json({"webhook", "create", "https://example.com/hook", "completion", "--ns", "shop"});
+    const std::string id = member(made, "webhook_id");
+    EXPECT_EQ(member(made, "secret_hex").size(), 64U);
+    const Ran list = rig_.ff({"webhook", "ls"});
+    for (const std::string& part : {id, std::string("active"), std::string("namespace=shop"),
+                                    std::string("https://example.com/hook")}) {
+        EXPECT_TRUE(contains(list.out, part)) << part << "\n" << list.out;
+    }
+    EXPECT_FALSE(contains(list.out, member(made, "secret_hex")));
+    EXPECT_EQ(rig_.ff({"webhook", "pause", id.substr(id.size() - 8)}).out, id + " paused\n");
+    EXPECT_TRUE(contains(rig_.ff({"webhook", "show", id}).out, "paused"));
+    EXPECT_EQ(rig_.ff({"webhook", "resume", id}).out, id + " goes on\n");
+    EXPECT_EQ(rig_.ff({"webhook", "rm", id}).out, id + " deleted\n");
+    const Ran gone = rig_.ff({"webhook", "rm", id});
+    EXPECT_EQ(gone.code, 3);
+    EXPECT_TRUE(contains(gone.err, "there is no webhook " + id)) << gone.err;
+    const Ran bad = rig_.ff({"webhook", "create", "ftp://example.com", "completion"});
+    EXPECT_EQ(bad.code, 2);
+    EXPECT_TRUE(contains(bad.err, "expected http:// or https://")) << bad.err;
+}
+
+}  // namespace
+}  // namespace ff::test

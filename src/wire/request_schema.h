@@ -7,6 +7,7 @@
 #include <ff/json.h>
 
 #include "core/resume_condition.h"
+#include "wire/event_values.h"
 #include "wire/requests.h"
 #include "wire/values.h"
 

@@ -95,12 +95,12 @@ void fill_store(Store& store) {
                                  false}));
     put(store, changes(full_worker(), worker_of("other", "two")));
     core::LogEvent old;
-    old.family = core::LogFamily::workers;
-    old.type = "ttl_swept";
+    old.family = core::LogFamily::flows;
+    old.type = "gone";
     old.payload = "{}";
     put(store, changes(old));
     ASSERT_TRUE(store.begin());
-    ASSERT_EQ(store.trim_events(EventFamily::workers, 1'000), 1U);
+    ASSERT_EQ(store.trim_events(EventFamily::flows, 1'000), 1U);
     ASSERT_TRUE(store.commit_upkeep());
     core::Webhook webhook;
     webhook.url = "https://example.com/\"hook\"";

@@ -6,10 +6,10 @@
 #include "wire/answers.h"
 #include "wire/cursors.h"
 #include "wire/errors.h"
+#include "wire/event_answers.h"
 #include "wire/flow_answers_in.h"
 #include "wire/records.h"
 #include "wire/request_in.h"
-#include "wire/event_answers.h"
 #include "wire/stream_answers.h"
 #include "wire/suspension_answers_in.h"
 

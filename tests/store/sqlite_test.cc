@@ -407,7 +407,8 @@ TEST_F(SqliteFile, a_file_without_rights_is_refused) {
 TEST_F(SqliteFile, an_empty_file_becomes_a_store) {
     write_bytes(path(), "");
     auto store = open();
-    EXPECT_EQ(store->info().migration, "foundations, many_processes, flows, suspension, streams, events");
+    EXPECT_EQ(store->info().migration,
+              "foundations, many_processes, flows, suspension, streams, events");
     put_one(*store);
     store.reset();
     EXPECT_EQ(open()->info().migration, "");
@@ -419,7 +420,8 @@ TEST_F(SqliteFile, a_start_that_was_interrupted_before_the_first_migration_is_ta
         " name TEXT NOT NULL, checksum TEXT NOT NULL) STRICT");
     auto store = open();
     ASSERT_NE(store, nullptr);
-    EXPECT_EQ(store->info().migration, "foundations, many_processes, flows, suspension, streams, events");
+    EXPECT_EQ(store->info().migration,
+              "foundations, many_processes, flows, suspension, streams, events");
 }
 
 TEST_F(SqliteFile, a_store_from_before_there_were_waits_is_brought_up_to_date) {

@@ -27,8 +27,7 @@ void add_events(CLI::App& app, Action& action, const Common& common) {
     c.group(event_group);
     add_text(c, "family", args->family, "FAMILY", "Which").required();
     c.add_flag("-f,--follow", args->follow, "Go on with what happens, until Ctrl-C");
-    add_text(c, "--from", args->from, "CURSOR",
-             "Behind this event; or earliest (default), or now");
+    add_text(c, "--from", args->from, "CURSOR", "Behind this event; or earliest (default), or now");
     add_filter(c, args->filter);
     add_number(c, "--limit", args->limit, Range<std::uint64_t>{1, 1'000'000},
                "Most events shown, unless it follows", "100");
@@ -79,14 +78,14 @@ void add_webhook(CLI::App& app, Action& action, const Common& common) {
     add_common(create, common);
     on_command(create, action, [common, args] { return create_webhook(*common, *args); });
 
-    CLI::App& list = add_command(webhook, "ls", "All webhooks and how they fare", "  ff webhook ls");
+    CLI::App& list =
+        add_command(webhook, "ls", "All webhooks and how they fare", "  ff webhook ls");
     add_common(list, common);
     on_command(list, action, [common] { return print_from(*common, show_webhooks); });
 
     const auto of_ids = [&](const char* name, const char* help,
                             std::function<ExitCode(const std::vector<std::string>&)> act) {
-        CLI::App& c =
-            add_command(webhook, name, help, fmt::format("  ff webhook {} 5f6071", name));
+        CLI::App& c = add_command(webhook, name, help, fmt::format("  ff webhook {} 5f6071", name));
         c.add_option("id", *ids, "Webhooks: the id, or the last digits of it")
             ->required()
             ->type_name("ID");
@@ -107,9 +106,8 @@ void add_webhook(CLI::App& app, Action& action, const Common& common) {
            [common](const auto& words) { return pause_webhooks(*common, words, true); });
     of_ids("resume", "Go on with deliveries, at once",
            [common](const auto& words) { return pause_webhooks(*common, words, false); });
-    of_ids("rm", "Forget them", [common](const auto& words) {
-        return delete_webhooks(*common, words);
-    });
+    of_ids("rm", "Forget them",
+           [common](const auto& words) { return delete_webhooks(*common, words); });
 }
 
 }  // namespace

@@ -101,8 +101,8 @@ std::string events_table(const std::vector<Event>& events, const View& view, Tit
         const std::string about = event.execution_id ? event.execution_id->to_string()
                                   : event.flow_id    ? event.flow_id->to_string()
                                                      : event.ns.value_or("");
-        table.add({time_text(event.at), Cell(event.type, style_of(event)), about,
-                   payload_text(event)});
+        table.add(
+            {time_text(event.at), Cell(event.type, style_of(event)), about, payload_text(event)});
     }
     return table.render(view.terminal);
 }
@@ -281,9 +281,9 @@ std::string filter_text(const EventFilter& filter) {
     return out.empty() ? "all" : out;
 }
 
-ExitCode for_each_webhook(const CommonOptions& options, const std::vector<std::string>& ids,
-                          const std::function<expected<std::string>(const Session&,
-                                                                    const WebhookInfo&)>& act) {
+ExitCode for_each_webhook(
+    const CommonOptions& options, const std::vector<std::string>& ids,
+    const std::function<expected<std::string>(const Session&, const WebhookInfo&)>& act) {
     return with_session(options, Access::change, [&](const Session& session) {
         ExitCode worst = ExitCode::ok;
         for (const std::string& id : ids) {
@@ -334,9 +334,10 @@ ExitCode create_webhook(const CommonOptions& options, const WebhookArgs& args) {
         }
         fmt::print("{}\n", made->webhook_id.to_string());
         if (!made->secret_hex.empty()) {
-            fmt::print("secret {}\nKeep it: it proves that a delivery is ours, and is not shown "
-                       "again.\n",
-                       made->secret_hex);
+            fmt::print(
+                "secret {}\nKeep it: it proves that a delivery is ours, and is not shown "
+                "again.\n",
+                made->secret_hex);
         }
         return ExitCode::ok;
     });
@@ -409,10 +410,9 @@ ExitCode pause_webhooks(const CommonOptions& options, const std::vector<std::str
         options, ids,
         [&](const Session& session, const WebhookInfo& webhook) -> expected<std::string> {
             FF_TRY(const WebhookInfo now, session.ask(PauseWebhook{webhook.webhook_id, paused}));
-            return for_programs(session.output)
-                       ? document(Output::jsonl, as_json(now))
-                       : fmt::format("{} {}\n", now.webhook_id.to_string(),
-                                     paused ? "paused" : "goes on");
+            return for_programs(session.output) ? document(Output::jsonl, as_json(now))
+                                                : fmt::format("{} {}\n", now.webhook_id.to_string(),
+                                                              paused ? "paused" : "goes on");
         });
 }
 

@@ -115,8 +115,8 @@ class WebhookSender::Parts : public std::enable_shared_from_this<WebhookSender::
     std::stop_source stop_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    bool stopping_ = false;         // guarded by mutex_
-    std::set<WebhookId> running_;   // guarded by mutex_
+    bool stopping_ = false;        // guarded by mutex_
+    std::set<WebhookId> running_;  // guarded by mutex_
     /// By `host:port`; each has a thread, and is kept while it is in use.
     std::map<std::string, std::weak_ptr<HttpClient>> clients_;  // guarded by mutex_
     std::thread thread_;
@@ -198,18 +198,17 @@ class WebhookSender::Parts::Errand : public std::enable_shared_from_this<Errand>
         call.headers = {{"FF-Webhook-Id", id_.to_string()},
                         {"FF-Webhook-Timestamp", std::to_string(now_s)},
                         {"FF-Webhook-Signature", webhook_signature(secret_, now_s, call.body)}};
-        client_->send(std::move(call), Answers::promptly, options().timeout, {},
-                      [self = shared_from_this(),
-                       page = std::move(page)](expected<wire::Received> received) {
-                          if (!received) {
-                              self->fail(received.error().message());
-                          } else if (received->status < 200 || received->status > 299) {
-                              self->fail("HTTP " + std::to_string(received->status));
-                          } else {
-                              self->settle(page.next_cursor, page.events.size(),
-                                           page.gap || page.fault);
-                          }
-                      });
+        client_->send(
+            std::move(call), Answers::promptly, options().timeout, {},
+            [self = shared_from_this(), page = std::move(page)](expected<wire::Received> received) {
+                if (!received) {
+                    self->fail(received.error().message());
+                } else if (received->status < 200 || received->status > 299) {
+                    self->fail("HTTP " + std::to_string(received->status));
+                } else {
+                    self->settle(page.next_cursor, page.events.size(), page.gap || page.fault);
+                }
+            });
     }
 
     void settle(const EventCursor& cursor, std::size_t delivered, bool gap) {
@@ -297,9 +296,8 @@ expected<std::shared_ptr<HttpClient>> WebhookSender::Parts::client_of(const Serv
     };
     FF_TRY(auto made, HttpClient::make(std::move(how)));
     // The last user may be a callback on the client's own thread, which cannot wait for itself.
-    std::shared_ptr<HttpClient> client(made.release(), [](HttpClient* gone) {
-        std::thread([gone] { delete gone; }).detach();
-    });
+    std::shared_ptr<HttpClient> client(
+        made.release(), [](HttpClient* gone) { std::thread([gone] { delete gone; }).detach(); });
     clients_[key] = client;
     return client;
 }

@@ -23,9 +23,7 @@ constexpr DurationMs hold_ms_max = 600'000;
 constexpr DurationMs first_pause_ms = 5'000;
 constexpr DurationMs pause_ms_max = 3'600'000;
 
-std::unexpected<Error> unknown_webhook() {
-    return ff::fail(ErrorCode::webhook_not_found);
-}
+std::unexpected<Error> unknown_webhook() { return ff::fail(ErrorCode::webhook_not_found); }
 
 /// The row that keeps its secret, as the keystore wants it.
 HmacKey box_of(const Webhook& row) {
@@ -285,8 +283,8 @@ namespace {
 
 expected<void> check_hold(const std::string& holder, DurationMs hold_ms) {
     if (holder.empty() || holder.size() > holder_bytes_max) {
-        return ff::fail(ErrorCode::invalid_input, "holder must have 1 to " +
-                                                      std::to_string(holder_bytes_max) + " bytes");
+        return ff::fail(ErrorCode::invalid_input,
+                        "holder must have 1 to " + std::to_string(holder_bytes_max) + " bytes");
     }
     if (hold_ms < 0 || hold_ms > hold_ms_max) {
         return ff::fail(ErrorCode::invalid_input,
@@ -307,8 +305,8 @@ Decision<std::optional<WebhookErrand>> decide(const Snapshot& view, const ClaimW
     if (found == nullptr) {
         return unknown_webhook();
     }
-    const bool others = found->holder && found->holder != args.holder &&
-                        found->held_until.value_or(0) > ctx.now;
+    const bool others =
+        found->holder && found->holder != args.holder && found->held_until.value_or(0) > ctx.now;
     if (found->paused || others || found->next_try_at.value_or(0) > ctx.now) {
         return std::optional<WebhookErrand>();
     }
@@ -353,8 +351,7 @@ Decision<WebhookInfo> decide(const Snapshot& view, const SettleWebhook& args, co
         let_go(row);
     } else {
         if (args.cursor.empty() || args.cursor.is_earliest() ||
-            args.cursor.store() != ctx.settings.backend ||
-            args.cursor.event_id() < row.position) {
+            args.cursor.store() != ctx.settings.backend || args.cursor.event_id() < row.position) {
             return ff::fail(ErrorCode::invalid_input, "invalid event cursor");
         }
         row.position = args.cursor.event_id();

@@ -137,7 +137,8 @@ bool has_tag(const std::optional<std::string>& tags,
              const std::pair<std::string, std::string>& wanted) {
     const auto parsed = tags ? js::parse(*tags) : expected<js::Value>(js::Value());
     const js::Value* found = parsed ? parsed->find(wanted.first) : nullptr;
-    return found != nullptr && found->if_string() != nullptr && *found->if_string() == wanted.second;
+    return found != nullptr && found->if_string() != nullptr &&
+           *found->if_string() == wanted.second;
 }
 
 /// What a page is read with: routes are looked up once each.
@@ -225,11 +226,11 @@ class PageFiller {
             const std::size_t room = op_.limit - page_.events.size();
             const std::size_t most =
                 std::min({left, rows_per_chunk, op_.filter.empty() ? room : rows_per_chunk});
-            const auto looked_at = core::is_history(op_.family)
-                                       ? take(reader_.events_after(place, most), place)
-                                       : take(reader_.family_events_after(
-                                                  core::log_family(op_.family), place, most),
-                                              place);
+            const auto looked_at =
+                core::is_history(op_.family)
+                    ? take(reader_.events_after(place, most), place)
+                    : take(reader_.family_events_after(core::log_family(op_.family), place, most),
+                           place);
             if (!looked_at) {
                 return add_fault(looked_at.error(), place);
             }
@@ -360,8 +361,8 @@ expected<void> check(const ReadEvents& op) {
     FF_TRY_VOID(check_events_limit(op.limit));
     if (op.block_ms < 0 || op.block_ms > event_block_ms_max) {
         return ff::fail(ErrorCode::invalid_input,
-                        "block_ms must be in 0..=" + std::to_string(event_block_ms_max) +
-                            " (got " + std::to_string(op.block_ms) + ")");
+                        "block_ms must be in 0..=" + std::to_string(event_block_ms_max) + " (got " +
+                            std::to_string(op.block_ms) + ")");
     }
     return {};
 }
@@ -417,8 +418,7 @@ expected<EventPage> answer(const ReadTimeline& op, const ReadContext& c) {
         std::multimap<std::int64_t, Event> found;
         FF_TRY(const auto history, reader.history(*execution, timeline_rows_max));
         for (const core::ExecutionEvent& row : history) {
-            for (const EventFamily family :
-                 {EventFamily::lease_history, EventFamily::completion}) {
+            for (const EventFamily family : {EventFamily::lease_history, EventFamily::completion}) {
                 if (row.event_id > after && is_told(row, family)) {
                     FF_TRY(Event event, events.event_of(row, family));
                     found.emplace(row.event_id, std::move(event));

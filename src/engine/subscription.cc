@@ -92,8 +92,7 @@ class EngineSubscription final : public Subscription {
         ReadEvents op = op_;
         {
             std::lock_guard lock(inbox_->mutex);
-            const bool pausing =
-                inbox_->pause_until && SteadyClock::now() < *inbox_->pause_until;
+            const bool pausing = inbox_->pause_until && SteadyClock::now() < *inbox_->pause_until;
             if (inbox_->reading || inbox_->ended || closed_ || pausing ||
                 inbox_->items.size() + events_per_batch > items_max) {
                 return;
@@ -102,8 +101,8 @@ class EngineSubscription final : public Subscription {
             inbox_->pause_until.reset();
             op.cursor = inbox_->cursor;
         }
-        engine_.async(std::move(op), [inbox = inbox_, began = SteadyClock::now()](
-                                         expected<EventPage> page) {
+        engine_.async(std::move(op), [inbox = inbox_,
+                                      began = SteadyClock::now()](expected<EventPage> page) {
             {
                 std::lock_guard lock(inbox->mutex);
                 if (page && page->events.empty() && SteadyClock::now() < began + shortest_read) {
@@ -163,7 +162,8 @@ expected<std::unique_ptr<Subscription>> Engine::subscribe(EventFamily family, Ev
     if (from.empty()) {
         op.cursor = first.next_cursor;
     }
-    return std::unique_ptr<Subscription>(std::make_unique<EngineSubscription>(*this, std::move(op)));
+    return std::unique_ptr<Subscription>(
+        std::make_unique<EngineSubscription>(*this, std::move(op)));
 }
 
 }  // namespace ff

@@ -280,8 +280,7 @@ Batch::Run Writer::transact(std::vector<Pending> commands, TimestampMs now, std:
 }
 
 void Writer::hand_over(std::vector<Outcome> outcomes, bool wrote) {
-    finisher_.finish(std::move(outcomes), wrote,
-                     wrote ? batch_.take_changed() : Changed());
+    finisher_.finish(std::move(outcomes), wrote, wrote ? batch_.take_changed() : Changed());
 }
 
 ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,

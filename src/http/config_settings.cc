@@ -188,13 +188,12 @@ std::vector<Setting> listener_settings() {
                "Requests that wait for work at a time; further ones get 429. Never more than "
                "three quarters of `FF_HTTP_MAX_CONNECTIONS`.",
                [](ServerConfig& c, std::int64_t v) { c.concurrent_polls_max = v; }),
-        once_named("FF_MAX_CONCURRENT_TAIL",
-                   number("FF_MAX_CONCURRENT_STREAM_OPS", 1, u32_max, "64",
-                          "Requests that read streams at a time, those that wait among them; "
-                          "further ones get 429. `FF_MAX_CONCURRENT_TAIL` is its old name.",
-                          [](ServerConfig& c, std::int64_t v) {
-                              c.concurrent_stream_ops_max = v;
-                          })),
+        once_named(
+            "FF_MAX_CONCURRENT_TAIL",
+            number("FF_MAX_CONCURRENT_STREAM_OPS", 1, u32_max, "64",
+                   "Requests that read streams at a time, those that wait among them; "
+                   "further ones get 429. `FF_MAX_CONCURRENT_TAIL` is its old name.",
+                   [](ServerConfig& c, std::int64_t v) { c.concurrent_stream_ops_max = v; })),
         number("FF_MAX_EVENT_STREAMS", 1, u32_max, "256",
                "Requests that wait for events at a time, server-sent events among them; further "
                "ones get 429.",

@@ -564,7 +564,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     Admission admission_;
     std::optional<std::stop_source> stop_;  ///< while a route that waits is at work
     std::string output_;
-    std::function<void()> undelivered_;  ///< of the answer that is being sent
+    std::function<void()> undelivered_;       ///< of the answer that is being sent
     std::shared_ptr<wire::BodyParts> parts_;  ///< the rest of it, while there is more
     int status_ = 0;
     std::chrono::steady_clock::time_point began_;

@@ -29,7 +29,7 @@ bool spell_events(ReadEvents& op, EventPage& page, std::string& out) {
         add_event(out, page.fault->cursor.hex(), "corruption", data);
     }
     if (out.empty() && page.at_end) {
-        // The place moves on also when nothing was wanted: who comes back need not begin far behind.
+        // The place moves on also when nothing was wanted: who comes back begins here.
         out += ": nothing new\nid: " + page.next_cursor.hex() + "\n\n";
     }
     op.cursor = page.next_cursor;

@@ -15,11 +15,11 @@ namespace ip = boost::asio::ip;
 
 /// Everything that is not for the public network (IANA's special-purpose registries).
 constexpr std::array<std::string_view, 24> special{
-    "0.0.0.0/8",       "10.0.0.0/8",      "100.64.0.0/10",  "127.0.0.0/8",   "169.254.0.0/16",
-    "172.16.0.0/12",   "192.0.0.0/24",    "192.0.2.0/24",   "192.88.99.0/24", "192.168.0.0/16",
-    "198.18.0.0/15",   "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",   "240.0.0.0/4",
-    "::/128",          "::1/128",         "64:ff9b::/96",   "64:ff9b:1::/48", "100::/64",
-    "2001:db8::/32",   "fc00::/7",        "fe80::/10",      "ff00::/8"};
+    "0.0.0.0/8",     "10.0.0.0/8",      "100.64.0.0/10",  "127.0.0.0/8",    "169.254.0.0/16",
+    "172.16.0.0/12", "192.0.0.0/24",    "192.0.2.0/24",   "192.88.99.0/24", "192.168.0.0/16",
+    "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",    "240.0.0.0/4",
+    "::/128",        "::1/128",         "64:ff9b::/96",   "64:ff9b:1::/48", "100::/64",
+    "2001:db8::/32", "fc00::/7",        "fe80::/10",      "ff00::/8"};
 
 template <class Bytes>
 std::vector<unsigned char> bytes_of(const Bytes& bytes) {
@@ -47,8 +47,8 @@ std::optional<std::vector<unsigned char>> parse_address(std::string_view text) {
 
 expected<AddressRules::Network> AddressRules::parse_network(std::string_view text) {
     const auto wrong = [&] {
-        return ff::fail(ErrorCode::invalid_config, "expected a network such as 10.0.0.0/8, not \"" +
-                                                       std::string(text) + "\"");
+        return ff::fail(ErrorCode::invalid_config,
+                        "expected a network such as 10.0.0.0/8, not \"" + std::string(text) + "\"");
     };
     const std::size_t slash = text.find('/');
     const auto bytes = parse_address(text.substr(0, slash));
@@ -113,7 +113,8 @@ bool AddressRules::allows(std::string_view text) const {
     if (!address) {
         return false;
     }
-    if (any_ || std::ranges::any_of(allowed_, [&](const Network& n) { return is_in(*address, n); })) {
+    if (any_ ||
+        std::ranges::any_of(allowed_, [&](const Network& n) { return is_in(*address, n); })) {
         return true;
     }
     static const std::vector<Network> closed = [] {

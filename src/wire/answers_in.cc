@@ -6,11 +6,11 @@
 #include "wire/answers.h"
 #include "wire/cursors.h"
 #include "wire/errors.h"
+#include "wire/event_answers.h"
 #include "wire/flow_answers_in.h"
 #include "wire/limit_answers.h"
 #include "wire/records.h"
 #include "wire/request_in.h"
-#include "wire/event_answers.h"
 #include "wire/stream_answers.h"
 #include "wire/suspension_answers_in.h"
 

@@ -75,8 +75,7 @@ Answer write_answer<CreateWebhook>(const CreateWebhookResult& result) {
 
 template <>
 Answer write_answer<ListWebhooks>(const WebhookPage& found) {
-    return page(found.webhooks,
-                found.next ? std::optional(found.next->to_string()) : std::nullopt);
+    return page(found.webhooks, found.next ? std::optional(found.next->to_string()) : std::nullopt);
 }
 
 template <>

@@ -41,7 +41,9 @@ Fault read(const json& value, EventCursor& out) {
     return text != nullptr ? parse_text(*text, out) : Fault(": expected a string");
 }
 
-void write(std::string& out, const EventCursor& cursor) { write(out, std::string_view(cursor.hex())); }
+void write(std::string& out, const EventCursor& cursor) {
+    write(out, std::string_view(cursor.hex()));
+}
 
 Fault read(const json& value, EventFilter& out) {
     if (value.if_object() == nullptr) {

@@ -16,9 +16,11 @@ namespace {
 std::multimap<std::string, std::string_view> bindings() {
     std::multimap<std::string, std::string_view> out;
     Request::for_each_type([&]<class Op>(std::type_identity<Op>) {
-        out.emplace(
-            std::string(to_string(binding<Op>.method)) + " " + std::string(binding<Op>.path),
-            Op::name);
+        if constexpr (!is_local<Op>) {  // those stay in their process
+            out.emplace(
+                std::string(to_string(binding<Op>.method)) + " " + std::string(binding<Op>.path),
+                Op::name);
+        }
     });
     return out;
 }

@@ -27,10 +27,10 @@ struct WebhookInfo {
     EventFamily family = EventFamily::completion;
     EventFilter filter;
     bool paused = false;
-    EventCursor cursor;  ///< behind the last event that was delivered, or passed over
-    std::uint64_t delivered = 0;     ///< events
-    std::uint64_t failures = 0;      ///< in a row
-    std::uint64_t missed_gaps = 0;   ///< times that it came too late for events
+    EventCursor cursor;             ///< behind the last event that was delivered, or passed over
+    std::uint64_t delivered = 0;    ///< events
+    std::uint64_t failures = 0;     ///< in a row
+    std::uint64_t missed_gaps = 0;  ///< times that it came too late for events
     std::optional<TimestampMs> next_try_at;  ///< after a failure
     std::optional<TimestampMs> last_success_at;
     std::optional<TimestampMs> last_failure_at;

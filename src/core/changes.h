@@ -84,8 +84,7 @@ struct Changes {
                put_policies.empty() && delete_policies.empty() && put_windows.empty() &&
                put_admissions.empty() && delete_admissions.empty() && put_attachments.empty() &&
                delete_attachments.empty() && put_webhooks.empty() && delete_webhooks.empty() &&
-               events.empty() && log_events.empty() &&
-               follow_ups.empty();
+               events.empty() && log_events.empty() && follow_ups.empty();
     }
 };
 

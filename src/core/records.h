@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include <ff/events.h>
 #include <ff/contracts.h>
+#include <ff/events.h>
 #include <ff/ids.h>
 #include <ff/states.h>
 #include <ff/streams.h>

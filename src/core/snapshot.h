@@ -109,8 +109,8 @@ struct ReadSet {
         return executions.empty() && lanes.empty() && idempotency.empty() && workers.empty() &&
                leased_by.empty() && flows.empty() && members.empty() && edges_of_flows.empty() &&
                edges.empty() && outbound.empty() && inbound.empty() && groups.empty() &&
-               work.empty() && parked.empty() && waits.empty() && streams.empty() && limits.empty() &&
-               webhooks.empty();
+               work.empty() && parked.empty() && waits.empty() && streams.empty() &&
+               limits.empty() && webhooks.empty();
     }
 };
 

@@ -415,11 +415,10 @@ bool Batch::anything_to_write() const {
                                [](const auto& entry) { return entry.second.flow.dirty; }) ||
            dirty(snapshot_.edges) || dirty(snapshot_.flow_work) || dirty(snapshot_.lanes) ||
            dirty(snapshot_.idempotency_entries) || dirty(snapshot_.workers) ||
-           dirty(snapshot_.webhooks) ||
-           dirty(snapshot_.waits.hmac_keys) || dirty(snapshot_.waits.suspensions) ||
-           dirty(snapshot_.waits.waitpoints) || dirty(snapshot_.waits.signals) ||
-           dirty(snapshot_.waits.satisfiers) || dirty(snapshot_.streams.metas) ||
-           snapshot_.limits.dirty();
+           dirty(snapshot_.webhooks) || dirty(snapshot_.waits.hmac_keys) ||
+           dirty(snapshot_.waits.suspensions) || dirty(snapshot_.waits.waitpoints) ||
+           dirty(snapshot_.waits.signals) || dirty(snapshot_.waits.satisfiers) ||
+           dirty(snapshot_.streams.metas) || snapshot_.limits.dirty();
 }
 
 expected<void> Batch::commit(Run& run) {

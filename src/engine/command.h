@@ -33,8 +33,8 @@ using Command =
           CreateBudget, UpdateBudgetLimits, ReportUsage, ReportUsageAdmin, RecordSpend,
           ReleaseBudget, ResetBudget, AttachBudget, DetachBudget, CreateQuotaPolicy,
           UpdateQuotaPolicy, DeleteQuotaPolicy, AttachQuota, DetachQuota, CheckAdmission,
-          ReleaseAdmission,
-          CreateWebhook, PauseWebhook, DeleteWebhook, ClaimWebhook, SettleWebhook>;
+          ReleaseAdmission, CreateWebhook, PauseWebhook, DeleteWebhook, ClaimWebhook,
+          SettleWebhook>;
 
 using DoneFn = Engine::DoneFn;
 
@@ -67,8 +67,7 @@ struct Changed {
         if (executions.empty()) {
             executions = std::move(others.executions);
         } else {
-            executions.insert(executions.end(), others.executions.begin(),
-                              others.executions.end());
+            executions.insert(executions.end(), others.executions.begin(), others.executions.end());
         }
         families.add(others.families);
     }

@@ -47,13 +47,13 @@ class Finisher {
     std::condition_variable work_;
     std::condition_variable room_;
     const ChangedFn told_;
-    std::vector<Outcome> outcomes_;     // guarded by mutex_
-    Changed changed_;                   // guarded by mutex_
-    std::size_t batches_ = 0;           // guarded by mutex_: handed over, not taken yet
-    bool wrote_ = false;                // guarded by mutex_
-    bool busy_ = false;                 // guarded by mutex_
-    bool stop_ = false;                 // guarded by mutex_
-    std::optional<Error> broken_;       // guarded by mutex_
+    std::vector<Outcome> outcomes_;  // guarded by mutex_
+    Changed changed_;                // guarded by mutex_
+    std::size_t batches_ = 0;        // guarded by mutex_: handed over, not taken yet
+    bool wrote_ = false;             // guarded by mutex_
+    bool busy_ = false;              // guarded by mutex_
+    bool stop_ = false;              // guarded by mutex_
+    std::optional<Error> broken_;    // guarded by mutex_
     std::thread thread_;
 };
 

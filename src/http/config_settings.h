@@ -21,7 +21,7 @@ struct Setting {
 
     std::string_view name;
     std::string_view old_name;  ///< looked at when nothing is said under the name
-    std::string_view group;  ///< the heading it stands under in the document
+    std::string_view group;     ///< the heading it stands under in the document
     Kind kind = Kind::text;
     std::string values;        ///< what may be written, for people
     std::string_view usual;    ///< the default as one would write it; empty: not set

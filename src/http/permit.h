@@ -33,9 +33,8 @@ class Permit {
 /// The answer to who found no place.
 inline wire::Answer no_permit(std::string_view pool, std::size_t most) {
     return wire::write_error({ErrorCode::too_many_waiters,
-                              "too many concurrent " + std::string(pool) +
-                                  " calls (server max: " + std::to_string(most) +
-                                  "); retry with backoff",
+                              "too many concurrent " + std::string(pool) + " calls (server max: " +
+                                  std::to_string(most) + "); retry with backoff",
                               {}});
 }
 

@@ -24,9 +24,9 @@ namespace ff::http {
 struct ServiceOptions {
     GateOptions gate;
     std::size_t polls_max = 1'024;
-    std::size_t stream_ops_max = 64;  ///< reads of streams at a time
+    std::size_t stream_ops_max = 64;      ///< reads of streams at a time
     std::size_t event_streams_max = 256;  ///< readers of events that wait, at a time
-    std::vector<std::string> lanes;   ///< told by /v1/capabilities
+    std::vector<std::string> lanes;       ///< told by /v1/capabilities
     /// Called for things an operator did: revoke, cancel, replay, … `text` has no secrets.
     std::function<void(std::string_view what, std::string_view about)> audit;
     /// After each answer. `route` is absent for paths that lead nowhere.

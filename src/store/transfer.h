@@ -56,8 +56,8 @@ using RowBatch = std::variant<
     std::vector<core::Budget>, std::vector<core::LedgerRow>, std::vector<core::UsageDedup>,
     std::vector<core::QuotaPolicy>, std::vector<core::Admission>, std::vector<core::Attachment>,
     std::vector<core::IdempotencyEntry>, std::vector<core::WorkerRow>,
-    std::vector<core::ExecutionEvent>, std::vector<core::LogEvent>,
-    std::vector<core::EventTrim>, std::vector<core::Webhook>>;
+    std::vector<core::ExecutionEvent>, std::vector<core::LogEvent>, std::vector<core::EventTrim>,
+    std::vector<core::Webhook>>;
 inline constexpr std::size_t transfer_tables = std::variant_size_v<RowBatch>;
 
 /// A batch without rows of a table, by its place in the order.

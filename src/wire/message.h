@@ -34,8 +34,8 @@ using Header = std::pair<std::string, std::string>;
 /// A request as a client sends it.
 struct Call {
     Method method = Method::get;
-    std::string target;               ///< path and query, encoded
-    std::string body;                 ///< JSON; empty: none
+    std::string target;                ///< path and query, encoded
+    std::string body;                  ///< JSON; empty: none
     std::vector<Header> headers = {};  ///< beside those that every request has
 };
 

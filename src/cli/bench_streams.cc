@@ -130,6 +130,7 @@ class StreamBench {
         op.ns = "bench";
         op.lane_id = bench_lane;
         op.execution_kind = "stream";
+        op.input_payload.assign(bench_payload_bytes, 'x');  // what claims look for
         op.policy = policy;
         for (std::size_t i = 0; i < count; ++i) {
             FF_TRY_VOID(bench.engine().run(op));

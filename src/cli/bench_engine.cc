@@ -76,6 +76,20 @@ expected<std::unique_ptr<BenchEngine>> BenchEngine::open(const BenchOptions& opt
     return bench;
 }
 
+expected<void> BenchEngine::tell(Figures& figures, std::string name, double value, std::string unit,
+                                 std::optional<double> against) const {
+    Figure figure;
+    figure.name = std::move(name);
+    figure.store = store();
+    figure.value = value;
+    figure.unit = std::move(unit);
+    figure.durability = durability();
+    if (against) {
+        figure.against(*against);
+    }
+    return figures.add(std::move(figure));
+}
+
 BenchEngine::~BenchEngine() {
     if (engine_) {
         engine_->stop();

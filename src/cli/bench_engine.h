@@ -36,6 +36,10 @@ class BenchEngine {
     [[nodiscard]] const std::string& durability() const { return durability_; }
     [[nodiscard]] std::string store() const { return std::string(to_string(kind_)); }
 
+    /// A figure of this store, with what it is compared with.
+    expected<void> tell(Figures& figures, std::string name, double value, std::string unit,
+                        std::optional<double> against = {}) const;
+
     // One command.
     expected<void> create();
     /// False when nothing was there to claim.

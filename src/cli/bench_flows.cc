@@ -100,18 +100,9 @@ class FlowBench {
     expected<std::unique_ptr<BenchEngine>> open(const std::string& name) {
         return BenchEngine::open(options_, folder_, name);
     }
-    expected<void> add(BenchEngine& bench, std::string name, double value, std::string unit,
-                       std::optional<double> against = {}) {
-        Figure figure;
-        figure.name = "flows." + std::move(name);
-        figure.store = bench.store();
-        figure.value = value;
-        figure.unit = std::move(unit);
-        figure.durability = bench.durability();
-        if (against) {
-            figure.against(*against);
-        }
-        return figures_.add(std::move(figure));
+    expected<void> add(BenchEngine& bench, const std::string& name, double value,
+                       const std::string& unit, std::optional<double> against = {}) {
+        return bench.tell(figures_, "flows." + name, value, unit, against);
     }
 
     /// Claims and completes in sets until so many have gone through.

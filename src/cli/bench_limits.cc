@@ -24,18 +24,9 @@ class LimitBench {
     }
 
   private:
-    expected<void> add(BenchEngine& bench, std::string name, double value,
+    expected<void> add(BenchEngine& bench, const std::string& name, double value,
                        std::optional<double> against = {}) {
-        Figure figure;
-        figure.name = "limits." + std::move(name);
-        figure.store = bench.store();
-        figure.value = value;
-        figure.unit = "per_second";
-        figure.durability = bench.durability();
-        if (against) {
-            figure.against(*against);
-        }
-        return figures_.add(std::move(figure));
+        return bench.tell(figures_, "limits." + name, value, "per_second", against);
     }
 
     /// Claims a backlog in bulks, and then completes it; both a second.

@@ -110,18 +110,9 @@ class StreamBench {
     [[nodiscard]] bool is_sqlite() const { return options_.store == BenchStore::sqlite; }
     [[nodiscard]] double seconds() const { return options_.quick ? 0.3 : 3; }
 
-    expected<void> add(BenchEngine& bench, std::string name, double value, std::string unit,
-                       std::optional<double> against = {}) {
-        Figure figure;
-        figure.name = "streams." + std::move(name);
-        figure.store = bench.store();
-        figure.value = value;
-        figure.unit = std::move(unit);
-        figure.durability = bench.durability();
-        if (against) {
-            figure.against(*against);
-        }
-        return figures_.add(std::move(figure));
+    expected<void> add(BenchEngine& bench, const std::string& name, double value,
+                       const std::string& unit, std::optional<double> against = {}) {
+        return bench.tell(figures_, "streams." + name, value, unit, against);
     }
 
     static expected<std::vector<Handle>> started(BenchEngine& bench, std::size_t count,

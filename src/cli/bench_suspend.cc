@@ -65,18 +65,9 @@ class SuspendBench {
   private:
     static constexpr std::size_t claim_size = 64;
 
-    expected<void> add(BenchEngine& bench, std::string name, double value, std::string unit,
-                       std::optional<double> against = {}) {
-        Figure figure;
-        figure.name = "suspend." + std::move(name);
-        figure.store = bench.store();
-        figure.value = value;
-        figure.unit = std::move(unit);
-        figure.durability = bench.durability();
-        if (against) {
-            figure.against(*against);
-        }
-        return figures_.add(std::move(figure));
+    expected<void> add(BenchEngine& bench, const std::string& name, double value,
+                       const std::string& unit, std::optional<double> against = {}) {
+        return bench.tell(figures_, "suspend." + name, value, unit, against);
     }
 
     static expected<Handle> claim_one(BenchEngine& bench, std::size_t worker) {

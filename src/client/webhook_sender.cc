@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "client/http_client.h"
 #include "client/remote_engine.h"
@@ -87,7 +88,8 @@ class WebhookSender::Parts : public std::enable_shared_from_this<WebhookSender::
         thread_.join();
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return running_.empty(); });
-        clients_.clear();
+        const Clients gone = std::exchange(clients_, {});
+        lock.unlock();
     }
 
   private:
@@ -98,11 +100,14 @@ class WebhookSender::Parts : public std::enable_shared_from_this<WebhookSender::
         while (!stopping_) {
             lock.unlock();
             look_once();
+            tidy();
             lock.lock();
             changed_.wait_for(lock, options_.look_every, [this] { return stopping_; });
         }
     }
     void look_once();
+    /// Lets go of clients that no errand has.
+    void tidy();
     void ended(const WebhookId& id) {
         std::lock_guard lock(mutex_);
         running_.erase(id);
@@ -117,8 +122,9 @@ class WebhookSender::Parts : public std::enable_shared_from_this<WebhookSender::
     std::condition_variable changed_;
     bool stopping_ = false;        // guarded by mutex_
     std::set<WebhookId> running_;  // guarded by mutex_
-    /// By `host:port`; each has a thread, and is kept while it is in use.
-    std::map<std::string, std::weak_ptr<HttpClient>> clients_;  // guarded by mutex_
+    using Clients = std::map<std::string, std::shared_ptr<HttpClient>>;
+    /// By `host:port`; each has a thread. Let go by ours alone: none can wait for itself.
+    Clients clients_;  // guarded by mutex_
     std::thread thread_;
 };
 
@@ -282,8 +288,8 @@ expected<std::shared_ptr<HttpClient>> WebhookSender::Parts::client_of(const Serv
     const std::string key =
         (server.tls ? "s " : "p ") + server.host + ":" + std::to_string(server.port);
     std::lock_guard lock(mutex_);
-    if (auto known = clients_[key].lock()) {
-        return known;
+    if (const auto known = clients_.find(key); known != clients_.end()) {
+        return known->second;
     }
     HttpClientOptions how;
     how.host = server.host;
@@ -294,12 +300,21 @@ expected<std::shared_ptr<HttpClient>> WebhookSender::Parts::client_of(const Serv
     how.allowed = [rules = options_.addresses](std::string_view address) {
         return rules.allows(address);
     };
-    FF_TRY(auto made, HttpClient::make(std::move(how)));
-    // The last user may be a callback on the client's own thread, which cannot wait for itself.
-    std::shared_ptr<HttpClient> client(
-        made.release(), [](HttpClient* gone) { std::thread([gone] { delete gone; }).detach(); });
+    FF_TRY(std::shared_ptr<HttpClient> client, HttpClient::make(std::move(how)));
     clients_[key] = client;
     return client;
+}
+
+void WebhookSender::Parts::tidy() {
+    std::vector<std::shared_ptr<HttpClient>> unused;  // gone after the lock is
+    std::lock_guard lock(mutex_);
+    std::erase_if(clients_, [&](auto& entry) {
+        if (entry.second.use_count() > 1) {
+            return false;
+        }
+        unused.push_back(std::move(entry.second));
+        return true;
+    });
 }
 
 WebhookSender::WebhookSender(std::shared_ptr<Engine> engine, WebhookSenderOptions options)

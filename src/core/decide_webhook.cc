@@ -9,6 +9,7 @@
 #include "core/decide.h"
 #include "core/keystore.h"
 #include "core/waitpoint_tokens.h"
+#include "core/webhook_host.h"
 #include "core/webhook_records.h"
 
 namespace ff::core {
@@ -49,7 +50,7 @@ expected<void> check_url(const std::string& url) {
         return bad("only printable ASCII characters without spaces; encode the rest");
     }
     const std::string_view rest = std::string_view(url).substr(tls ? 8 : 7);
-    const std::string_view host = rest.substr(0, rest.find_first_of("/?#"));
+    const std::string_view host = webhook_host(url);
     if (host.empty() || host.starts_with(':')) {
         return bad("no host");
     }
@@ -87,7 +88,7 @@ LogEvent webhook_event(std::string type, const Webhook& row, TimestampMs now) {
     event.type = std::move(type);
     event.at = now;
     event.payload = js::dump(js::Object{{"webhook_id", row.id.to_string()},
-                                        {"url", row.url},
+                                        {"host", webhook_host(row.url)},
                                         {"family", std::string(to_string(row.family))}});
     return event;
 }

@@ -1,4 +1,5 @@
 // Events of a family, as pages and as server-sent events; timelines; webhooks.
+#include "core/webhook_host.h"
 #include "http/event_stream.h"
 #include "http/operation_route.h"
 #include "http/routes.h"
@@ -94,7 +95,8 @@ void add_event_routes(Router& router, Service& service) {
     add_audited<CreateWebhook>(
         router, service,
         [](const CreateWebhook& op) {
-            return "url=" + op.url + " family=" + std::string(to_string(op.family));
+            return "host=" + std::string(core::webhook_host(op.url)) +
+                   " family=" + std::string(to_string(op.family));
         },
         Access::admin);
     add_audited<PauseWebhook>(

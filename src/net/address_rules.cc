@@ -13,13 +13,15 @@ namespace {
 
 namespace ip = boost::asio::ip;
 
-/// Everything that is not for the public network (IANA's special-purpose registries).
-constexpr std::array<std::string_view, 24> special{
+/// Everything that is not for the public network (IANA's special-purpose registries), and what
+/// carries an IPv4 address inside: there a closed one could hide.
+constexpr std::string_view special[]{
     "0.0.0.0/8",     "10.0.0.0/8",      "100.64.0.0/10",  "127.0.0.0/8",    "169.254.0.0/16",
     "172.16.0.0/12", "192.0.0.0/24",    "192.0.2.0/24",   "192.88.99.0/24", "192.168.0.0/16",
     "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",    "240.0.0.0/4",
-    "::/128",        "::1/128",         "64:ff9b::/96",   "64:ff9b:1::/48", "100::/64",
-    "2001:db8::/32", "fc00::/7",        "fe80::/10",      "ff00::/8"};
+    "::/96",         "::1/128",         "64:ff9b::/96",   "64:ff9b:1::/48", "100::/64",
+    "2001::/23",     "2001:db8::/32",   "2002::/16",      "fc00::/7",       "fe80::/10",
+    "ff00::/8"};
 
 template <class Bytes>
 std::vector<unsigned char> bytes_of(const Bytes& bytes) {

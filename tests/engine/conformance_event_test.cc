@@ -176,6 +176,45 @@ TEST_P(EventConformance, OperatorsDeedsAreTold) {
     EXPECT_EQ(member(found[1], "reason"), "unwanted");
 }
 
+TEST_P(EventConformance, SignalsThatWereTakenAreTold) {
+    const ClaimedTask task = start();
+    Suspend op;
+    op.lease = task.handle;
+    op.resume_condition = ResumeCondition::single("k");
+    const WaitpointTicket at = ok(op).details.waitpoint;
+    DeliverSignal signal;
+    signal.execution_id = task.execution_id();
+    signal.waitpoint_id = at.waitpoint_id;
+    signal.waitpoint_token = at.waitpoint_token;
+    signal.signal_name = "go";
+    signal.source_identity = "shop";
+    EXPECT_NE(refused(with(signal, [](auto& o) { o.waitpoint_token += "0"; })), "ok");
+    ok(signal);
+    const auto found = events(EventFamily::signal_delivery);
+    ASSERT_EQ(types(found), (Texts{"delivered"})) << "what was refused is not told";
+    EXPECT_EQ(found[0].execution_id, task.execution_id());
+    EXPECT_EQ(member(found[0], "effect"), "satisfied");
+    EXPECT_EQ(member(found[0], "raw_effect"), "resume_condition_satisfied");
+    EXPECT_EQ(member(found[0], "signal_name"), "go");
+    EXPECT_EQ(member(found[0], "waitpoint_id"), at.waitpoint_id.to_string());
+    EXPECT_EQ(member(found[0], "source_identity"), "shop");
+}
+
+TEST_P(EventConformance, TagsOfAFlowAreToldOfTheFlow) {
+    CreateFlow make;
+    make.flow_kind = "order";
+    make.ns = "acme";
+    const FlowId flow = ok(make).flow_id;
+    const FlowId other = ok(make).flow_id;
+    ok(SetFlowTags{flow, {{"team.name", "blue"}}});
+    ok(SetFlowTags{other, {{"team.name", "red"}}});
+    const auto found = events(EventFamily::instance_tags, {.flow_id = flow});
+    ASSERT_EQ(types(found), (Texts{"attached"}));
+    EXPECT_EQ(found[0].flow_id, flow);
+    EXPECT_FALSE(found[0].execution_id);
+    EXPECT_EQ(found[0].ns, "acme");
+}
+
 TEST_P(EventConformance, WorkersComeAndGo) {
     ok(registration("w1-a"));
     ok(registration("w1-a"));
@@ -582,7 +621,10 @@ TEST_P(EventConformance, AWebhookIsKeptAsItWasAskedFor) {
     ok(DeleteWebhook{made.webhook_id});
     EXPECT_FALSE(ok(DescribeWebhook{made.webhook_id}));
     EXPECT_EQ(refused(DeleteWebhook{made.webhook_id}), "webhook_not_found");
-    EXPECT_EQ(types(EventFamily::operator_), (Texts{"webhook_created", "webhook_deleted"}));
+    const auto told = events(EventFamily::operator_);
+    ASSERT_EQ(types(told), (Texts{"webhook_created", "webhook_deleted"}));
+    EXPECT_EQ(member(told[0], "host"), "example.com");
+    EXPECT_EQ(told[0].payload.find("/hook"), std::string::npos) << "a path may be a credential";
 }
 
 TEST_P(EventConformance, TheSameWebhookAgainIsNoNews) {

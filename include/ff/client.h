@@ -328,6 +328,12 @@ class Client {
         return value_or_throw(try_reset_budget(id));
     }
     expected<ResetBudgetResult> try_reset_budget(const BudgetId& id);
+    /// Lets what it covers go on past its soft limits, until the next reset.
+    ApproveBudgetResult approve_budget(const BudgetId& id, const std::string& actor = {}) {
+        return value_or_throw(try_approve_budget(id, actor));
+    }
+    expected<ApproveBudgetResult> try_approve_budget(const BudgetId& id,
+                                                     const std::string& actor = {});
     CreateQuotaResult create_quota(const CreateQuotaPolicy& op) {
         return value_or_throw(try_create_quota(op));
     }

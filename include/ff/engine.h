@@ -5,6 +5,7 @@
 // with success is on disk; one that answered with a rejection changed nothing.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -148,6 +149,12 @@ struct EngineStats {
     std::uint64_t hard_breaches = 0;
     std::uint64_t rate_hits = 0;         ///< starts that a quota refused: too many in its window,
     std::uint64_t concurrency_hits = 0;  ///< or too many at once
+    std::array<std::uint64_t, enum_count<FrameMode>> frames{};  ///< appended, by mode
+    // By family.
+    std::array<std::uint64_t, enum_count<EventFamily>> event_readers{};  ///< that wait now
+    /// Events that the webhook furthest behind has still to be given; counted to 10,000, and now
+    /// and then.
+    std::array<std::uint64_t, enum_count<EventFamily>> event_lag{};
 };
 
 class Engine {

@@ -25,11 +25,14 @@ inline constexpr std::size_t dimension_bytes_max = 128;
 inline constexpr std::size_t dimensions_max = 64;
 inline constexpr std::size_t limits_per_target_max = 16;
 inline constexpr DurationMs usage_dedup_ms = 86'400'000;
+inline constexpr DurationMs reset_interval_ms_max = 315'360'000'000;  // ten years
 
 FF_WORD_ENUM(EnforcementMode, strict, advisory)
 /// What happens beside the refusal: nothing; workers fail their task; the engine cancels.
 FF_WORD_ENUM(OnHardLimit, reject, fail, cancel)
-FF_WORD_ENUM(OnSoftLimit, warn, none)
+/// What happens past a soft limit: a warning; nothing; or nothing new starts, and workers hand
+/// their task back, until somebody approves that it goes on to the hard limit.
+FF_WORD_ENUM(OnSoftLimit, warn, none, approve)
 /// What a limit may be attached to.
 FF_WORD_ENUM(LimitTarget, execution, flow, lane, namespace_)
 
@@ -64,7 +67,7 @@ struct CreateBudget {
     std::string scope_id;
     std::string enforcement_mode = "strict";  ///< `advisory`, `soft`: it refuses nothing
     std::string on_hard_limit = "reject";     ///< `fail`, `cancel`
-    std::string on_soft_limit = "warn";       ///< `none`
+    std::string on_soft_limit = "warn";       ///< `none`, `approve`
     DurationMs reset_interval_ms = 0;         ///< 0: never resets by itself
     // Parallel.
     std::vector<std::string> dimensions;
@@ -90,11 +93,13 @@ struct UsageResult {
     std::uint64_t current_usage = 0;
     std::uint64_t limit = 0;
     OnHardLimit on_hard_limit = OnHardLimit::reject;  ///< of a hard breach
+    bool needs_approval = false;                      ///< of a soft breach: see OnSoftLimit
 
     bool operator==(const UsageResult&) const = default;
 };
 
-/// Reports what an attempt has consumed. Needs no live lease: what was consumed is consumed.
+/// Reports what an attempt has consumed. Needs no live lease: what was consumed is consumed. What
+/// its claim reserved is drawn on first, and always suffices for as much.
 struct ReportUsage {
     using Result = UsageResult;
     static constexpr std::string_view name = "report_usage";
@@ -107,6 +112,7 @@ struct ReportUsage {
     std::uint64_t output_tokens = 0;
     std::uint64_t wall_ms = 0;
     std::string dedup_key;  ///< a report with a key that was taken within a day counts once
+    bool settle = false;    ///< no more will come: what is left of the reservation goes back now
 };
 
 /// The same for operators, of nobody in particular.
@@ -160,14 +166,32 @@ struct ResetBudget {
     BudgetId budget_id;
 };
 
+struct ApproveBudgetResult {
+    bool changed = false;  ///< false: it was approved already
+    bool operator==(const ApproveBudgetResult&) const = default;
+};
+
+/// Lets what a budget covers go on past its soft limits, to the hard ones, until the next reset.
+/// May come before the limit is reached.
+struct ApproveBudget {
+    using Result = ApproveBudgetResult;
+    static constexpr std::string_view name = "approve_budget";
+
+    BudgetId budget_id;
+    std::string actor;  ///< who approves; stands in the event
+};
+
 struct BudgetStatus {
     BudgetId budget_id;
     std::string scope_type;
     std::string scope_id;
     EnforcementMode enforcement_mode = EnforcementMode::strict;
     Amounts usage;
+    Amounts reserved;  ///< by those who run
     Amounts hard_limits;
     Amounts soft_limits;
+    OnSoftLimit on_soft_limit = OnSoftLimit::warn;
+    bool approved = false;  ///< in this period
     std::uint64_t breach_count = 0;
     std::uint64_t soft_breach_count = 0;
     std::optional<TimestampMs> last_breach_at;
@@ -261,6 +285,9 @@ struct QuotaLimits {
     std::uint64_t max_requests_per_window = 0;
     std::uint64_t max_concurrent = 0;
     std::uint64_t jitter_ms = 0;  ///< spreads those who come back over so long
+    /// Each `limit_key` has these limits for itself; who carries no key is not limited. An update
+    /// does not change it.
+    bool per_key = false;
 
     bool operator==(const QuotaLimits&) const = default;
 };
@@ -331,6 +358,34 @@ struct ListQuotaPolicies {
     static constexpr std::string_view name = "list_quota_policies";
 
     std::optional<QuotaPolicyId> cursor;
+    std::uint32_t limit = 100;  ///< 1..1,000
+};
+
+/// What a policy that counts by key has given to one of them.
+struct QuotaKeyInfo {
+    std::string limit_key;
+    std::uint64_t running = 0;    ///< slots taken
+    std::uint64_t in_window = 0;  ///< starts that count now
+    bool blocks = false;          ///< somebody waits for it
+
+    bool operator==(const QuotaKeyInfo&) const = default;
+};
+
+struct QuotaKeyPage {
+    std::vector<QuotaKeyInfo> keys;
+    std::optional<std::string> next_cursor;
+
+    bool operator==(const QuotaKeyPage&) const = default;
+};
+
+/// The keys that a policy counts now, in their order; a key that uses nothing is not there. Errors:
+/// quota_policy_not_found.
+struct ListQuotaKeys {
+    using Result = QuotaKeyPage;
+    static constexpr std::string_view name = "list_quota_keys";
+
+    QuotaPolicyId quota_policy_id;
+    std::optional<std::string> cursor;
     std::uint32_t limit = 100;  ///< 1..1,000
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -83,7 +84,12 @@ struct Policy {
     std::vector<FallbackTier> fallback_tiers;
     std::optional<std::uint32_t> max_replay_count;
     std::vector<BudgetId> budget_ids;
+    /// What a claim reserves of every budget that covers the execution and limits the dimension.
+    std::map<std::string, std::uint64_t> budget_reserve;
     std::optional<QuotaPolicyId> quota_policy_id;
+    /// Whom it belongs to, a customer for example: takes turns with others, and quotas may count by
+    /// it. 1 to 256 bytes.
+    std::optional<std::string> limit_key;
     std::optional<RoutingRequirements> routing_requirements;
     std::optional<DurationMs> dedup_window_ms;
     std::optional<StreamPolicy> stream_policy;

@@ -73,6 +73,8 @@ class Submit {
     Submit& retries(std::uint32_t most);
     Submit& backoff(Backoff backoff);
     Submit& capabilities(std::vector<std::string> required);
+    /// Whom it is done for: takes turns with the work of other keys (Policy::limit_key).
+    Submit& limit_key(std::string key);
     Submit& attempt_timeout(std::chrono::milliseconds most);
     Submit& reclaims(std::uint32_t most);
 

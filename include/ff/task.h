@@ -226,12 +226,19 @@ class Task {
 
     /// Counts what this attempt has consumed. A report that would pass a hard limit counts nothing;
     /// when the budget says `fail` the task is failed there and then, with the category
-    /// `budget_exceeded`, and this throws.
+    /// `budget_exceeded`, and this throws. So it does when a soft limit is past that needs an
+    /// approval: the task is handed back then, and goes on with this attempt when it is given.
     UsageResult report_usage(const BudgetId& budget, Amounts amounts, std::string dedup_key = {}) {
         return value_or_throw(try_report_usage(budget, std::move(amounts), std::move(dedup_key)));
     }
-    /// The error is `budget_exceeded` once the task was failed because of it.
+    /// The error is `budget_exceeded` once the task was failed or handed back because of it.
     expected<UsageResult> try_report_usage(const BudgetId& budget, Amounts amounts,
+                                           std::string dedup_key = {});
+    /// The last report of a task that reserved: what is left of the reservation goes back.
+    UsageResult settle_usage(const BudgetId& budget, Amounts amounts, std::string dedup_key = {}) {
+        return value_or_throw(try_settle_usage(budget, std::move(amounts), std::move(dedup_key)));
+    }
+    expected<UsageResult> try_settle_usage(const BudgetId& budget, Amounts amounts,
                                            std::string dedup_key = {});
 
     // ------------------------------------------------------------------------------ stream

@@ -120,6 +120,22 @@ expected<bool> BenchEngine::claim(std::vector<Handle>& handles, std::uint32_t ta
     return !claimed.tasks.empty();
 }
 
+void BenchEngine::claim_later(std::size_t worker,
+                              std::function<void(expected<std::vector<Handle>>)> done) {
+    Claim op = claim_op(1, worker);
+    op.max_wait_ms = 10'000;
+    engine_->async(std::move(op), [done = std::move(done)](expected<ClaimResult> claimed) {
+        if (!claimed) {
+            return done(std::unexpected(std::move(claimed).error()));
+        }
+        std::vector<Handle> handles;
+        for (ClaimedTask& task : claimed->tasks) {
+            handles.push_back(std::move(task.handle));
+        }
+        done(std::move(handles));
+    });
+}
+
 expected<void> BenchEngine::renew(const Handle& handle) {
     FF_TRY_VOID(engine_->run(Renew{handle, bench_lease_ms}));
     return {};

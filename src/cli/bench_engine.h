@@ -44,6 +44,8 @@ class BenchEngine {
     expected<void> create();
     /// False when nothing was there to claim.
     expected<bool> claim(std::vector<Handle>& handles, std::uint32_t tasks, std::size_t worker);
+    /// Waits for something to claim, not for its answer.
+    void claim_later(std::size_t worker, std::function<void(expected<std::vector<Handle>>)> done);
     expected<void> renew(const Handle& handle);
     expected<void> complete(const Handle& handle);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -88,12 +89,29 @@ class SuspendBench {
         return claim_one(bench, worker);
     }
 
+    /// The same as workers do it: one waits for work when the signal comes, and has it with the
+    /// commit of the signal.
+    static expected<Handle> round_trip_waiting(BenchEngine& bench, const Handle& handle) {
+        FF_TRY(SuspendResult result, bench.engine().run(suspending(handle, std::nullopt)));
+        std::promise<expected<std::vector<Handle>>> claimed;
+        bench.claim_later(1, [&](auto handles) { claimed.set_value(std::move(handles)); });
+        const auto signalled = bench.engine().run(
+            signal_to({handle.execution_id, std::move(result.details.waitpoint)}));
+        FF_TRY(const auto handles, claimed.get_future().get());
+        FF_TRY_VOID(signalled);
+        if (handles.empty()) {
+            return ff::fail(ErrorCode::internal, "nothing to claim");
+        }
+        return handles.front();
+    }
+
     expected<void> one_at_a_time() {
         figures_.progress("suspend, signal, resume, one at a time");
         FF_TRY(const auto bench, BenchEngine::open(options_, folder_, "suspend_one"));
         const int rounds = options_.quick ? 50 : 1'000;
         std::vector<double> commits;
         std::vector<double> trips;
+        std::vector<double> waiting_trips;
         FF_TRY_VOID(bench->create());
         FF_TRY(Handle handle, claim_one(*bench, 0));
         for (int i = 0; i < rounds; ++i) {
@@ -103,11 +121,16 @@ class SuspendBench {
             begun = SteadyClock::now();
             FF_TRY(handle, round_trip(*bench, handle, 0));
             trips.push_back(ms_since(begun));
+            begun = SteadyClock::now();
+            FF_TRY(handle, round_trip_waiting(*bench, handle));
+            waiting_trips.push_back(ms_since(begun));
         }
         const double commit = quantile(commits, 0.5);
         FF_TRY_VOID(add(*bench, "commit_p50", commit, "ms"));
         FF_TRY_VOID(add(*bench, "round_trip_p50", quantile(trips, 0.5), "ms", commit));
-        return add(*bench, "round_trip_p99", quantile(trips, 0.99), "ms", quantile(commits, 0.99));
+        FF_TRY_VOID(
+            add(*bench, "round_trip_p99", quantile(trips, 0.99), "ms", quantile(commits, 0.99)));
+        return add(*bench, "round_trip_waiting_p50", quantile(waiting_trips, 0.5), "ms", commit);
     }
 
     expected<void> side_by_side() {

@@ -44,6 +44,10 @@ void add_create_budget(CLI::App& budget, Action& action, const Common& common) {
     add_text(c, "--on-hard-limit", args->on_hard_limit, "WORD",
              "Beside the refusal: reject, fail or cancel (default reject)")
         .check(CLI::IsMember({"reject", "fail", "cancel"}));
+    add_text(c, "--on-soft-limit", args->on_soft_limit, "WORD",
+             "Past a soft limit: warn, none, or approve, which waits for ff budget approve "
+             "(default warn)")
+        .check(CLI::IsMember({"warn", "none", "approve"}));
     add_span(c, "--every", args->every_ms, "Begin a new period so often (default: never)");
     add_common(c, common);
     on_command(c, action, [common, args] { return create_budget(*common, *args); });
@@ -79,7 +83,7 @@ void add_budget_reads(CLI::App& budget, Action& action, const Common& common) {
 
 void add_budget_changes(CLI::App& budget, Action& action, const Common& common) {
     auto args = std::make_shared<BudgetArgs>();
-    CLI::App& limit = add_budget_command(budget, "limit", "Replace limits; 0 removes one",
+    CLI::App& limit = add_budget_command(budget, "limit", "Change limits; 0 removes one",
                                          "  ff budget limit ID tokens=200000\n"
                                          "  ff budget limit ID tokens=200000,150000 cents=0",
                                          args);
@@ -108,6 +112,13 @@ void add_budget_changes(CLI::App& budget, Action& action, const Common& common) 
     add_execution(release, args);
     add_common(release, common);
     on_command(release, action, [common, args] { return release_spend(*common, *args); });
+
+    CLI::App& approve = add_budget_command(
+        budget, "approve", "Let what it covers go past its soft limits until the next reset",
+        "  ff budget approve ID --actor mia", args);
+    add_text(approve, "--actor", args->actor, "NAME", "Who approves; stands in the event");
+    add_common(approve, common);
+    on_command(approve, action, [common, args] { return approve_budget(*common, *args); });
 
     CLI::App& reset =
         add_budget_command(budget, "reset", "Begin a new period", "  ff budget reset ID", args);
@@ -138,9 +149,9 @@ CLI::App& add_quota_command(CLI::App& quota, const std::string& name, const std:
 
 void add_quota_limits(CLI::App& app, const Quota& args) {
     constexpr Range<std::uint64_t> any{0, amount_max};
-    add_number(app, "--rate", args->rate, any, "Starts in a window; 0 is no limit", "0");
+    add_number(app, "--rate", args->rate, any, "Starts in a window; 0 is no limit", "");
     add_span(app, "--window", args->window_ms, "How long a start counts (default 60s)");
-    add_number(app, "--concurrent", args->concurrent, any, "Running at once; 0 is no limit", "0");
+    add_number(app, "--concurrent", args->concurrent, any, "Running at once; 0 is no limit", "");
     add_span(app, "--jitter", args->jitter_ms, "Spread those who come back over so long");
 }
 
@@ -154,13 +165,15 @@ void add_quota(CLI::App& app, Action& action, const Common& common) {
     auto args = std::make_shared<QuotaArgs>();
     CLI::App& create = add_command(quota, "create", "Define a policy",
                                    "  ff quota create --rate 100 --window 1m\n"
-                                   "  ff quota create --concurrent 8");
+                                   "  ff quota create --concurrent 8\n"
+                                   "  ff quota create --concurrent 2 --per-key");
     add_text(create, "--id", args->id, "QUOTA", "Its id (default: a new one)");
+    create.add_flag("--per-key", args->per_key, "Each limit key has these limits for itself");
     add_quota_limits(create, args);
     add_common(create, common);
     on_command(create, action, [common, args] { return create_quota(*common, *args); });
 
-    CLI::App& set = add_quota_command(quota, "set", "Replace its limits",
+    CLI::App& set = add_quota_command(quota, "set", "Change its limits; what is not named stays",
                                       "  ff quota set ID --concurrent 16", args);
     add_quota_limits(set, args);
     add_common(set, common);
@@ -177,6 +190,14 @@ void add_quota(CLI::App& app, Action& action, const Common& common) {
     on_command(show, action, [common, args] {
         return print_from(*common,
                           [&](const Session& session) { return show_quota(session, args->id); });
+    });
+
+    CLI::App& keys = add_quota_command(quota, "keys", "What one that counts by key gave to each",
+                                       "  ff quota keys ID", args);
+    add_common(keys, common);
+    on_command(keys, action, [common, args] {
+        return print_from(
+            *common, [&](const Session& session) { return show_quota_keys(session, args->id); });
     });
 
     CLI::App& remove = add_quota_command(quota, "delete", "Delete it; who waits for it goes on",

@@ -37,14 +37,15 @@ void add_submit(CLI::App& app, Action& action, const Common& common) {
     add_text(c, "--creator", o->creator, "NAME", "Who hands it in (default cli)");
     add_text(c, "--delay", o->delay, "SPAN|TIME", "Not before: 10s, 5m, 2026-03-01T12:00:00Z");
     add_text(c, "--deadline", o->deadline, "SPAN|TIME", "Given up then");
-    add_number(c, "--retries", o->retries, Range{0U, 1'000'000U}, "Tries after the first fails",
-               "");
+    add_number(c, "--retries", o->retries, Range{0U, 10'000U}, "Tries after the first fails", "");
     add_number(c, "--reclaims", o->reclaims, Range{0U, 1'000'000U},
                "Takeovers after a worker was lost", "100");
     add_text(c, "--backoff", o->backoff, "SPEC",
              "Pause before a retry: 5s, or 1s..1m growing, or 1s..1m,x3,jitter");
     add_span(c, "--timeout", o->attempt_timeout_ms, "The longest an attempt may take");
     add_texts(c, "--capability", o->capabilities, "TOKEN", "What its worker must be able to do");
+    add_text(c, "--limit-key", o->limit_key, "KEY",
+             "Whom it is for: takes turns with the work of other keys");
     add_text(c, "--policy", o->policy, "JSON|@FILE", "The policy; the options above go on top");
     c.add_flag("--wait", o->wait, "Wait for the end and print the result");
     add_span(c, "--wait-timeout", o->wait_timeout_ms, "Wait no longer than this");

@@ -3,14 +3,19 @@
 #include <fmt/core.h>
 
 #include <chrono>
-#include <thread>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
 #include <utility>
 
+#include <ff/follow.h>
+
 #include "cli/bytes_file.h"
+#include "cli/end_watch.h"
 #include "cli/execution_ids.h"
 #include "cli/inspect_json.h"
-#include "cli/interrupt.h"
 #include "cli/table.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "wire/event_answers.h"
 #include "wire/event_values.h"
@@ -19,10 +24,12 @@ namespace ff::cli {
 
 namespace {
 
-/// A read that waits is asked again this often, so that Ctrl-C is heard.
-constexpr DurationMs follow_wait_ms = 500;
+constexpr DurationMs follow_wait_ms = 20'000;
 /// An engine that only looks does not wait; it is asked at most so often.
 constexpr std::chrono::milliseconds follow_pause{250};
+/// An engine that cannot be reached is asked again after a pause, which doubles.
+constexpr std::chrono::milliseconds away_pause_first{100};
+constexpr std::chrono::milliseconds away_pause_max{2'000};
 
 expected<EventFamily> family_of(const std::string& word) {
     if (const auto family = event_family_of(word)) {
@@ -118,22 +125,21 @@ class EventPrinter {
         }
         if (for_programs(session_.output)) {
             for (const Event& event : page.events) {
-                fmt::print("{}", list_.add(event_json(event)));
+                print_out(list_.add(event_json(event)));
             }
         } else if (!page.events.empty()) {
-            fmt::print("{}", events_table(page.events, session_.view,
-                                          std::exchange(titles_, Titles::none)));
+            print_out(
+                events_table(page.events, session_.view, std::exchange(titles_, Titles::none)));
         }
         if (page.fault) {
             complain(fmt::format("an event cannot be read: {}", page.fault->message));
         }
-        std::fflush(stdout);
     }
     void finish(const EventCursor& next) {
         if (for_programs(session_.output)) {
-            fmt::print("{}", list_.finish(next.hex()));
+            print_out(list_.finish(next.hex()));
         } else if (titles_ == Titles::shown) {
-            fmt::print("no events\n");
+            print_out("no events\n");
         }
     }
 
@@ -143,27 +149,61 @@ class EventPrinter {
     Titles titles_ = Titles::shown;
 };
 
-expected<void> print_events(const Session& session, const EventArgs& args) {
+/// Waits, but not when it is over.
+void rest_until(std::chrono::steady_clock::time_point until, const std::stop_token& over) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    never.wait_until(lock, over, until, [] { return false; });
+}
+
+/// Asks again, for as long as `ff tail` would, while the engine cannot be reached.
+expected<EventPage> ask_patiently(const Session& session, const ReadEvents& op) {
+    const auto until = std::chrono::steady_clock::now() + FollowOptions().patience;
+    auto pause = away_pause_first;
+    for (;;) {
+        auto page = session.ask(op);
+        const auto now = std::chrono::steady_clock::now();
+        if (page || !info(page.error().code).retryable || op.abandoned.stop_requested() ||
+            now + pause > until) {
+            return page;
+        }
+        rest_until(now + pause, op.abandoned);
+        pause = std::min(pause * 2, away_pause_max);
+    }
+}
+
+expected<void> print_events(const CommonOptions& options, const EventArgs& args) {
+    FF_TRY(const Target target, choose_target(options.connect));
+    FF_TRY(Session session, open_session(options, Access::look));
     ReadEvents op;
     FF_TRY(op.family, family_of(args.family));
     FF_TRY(op.cursor, place_of(args.from));
     FF_TRY(op.filter, filter_of(session, args.filter));
-    const InterruptGuard guard;
+    EndWatch end;
+    op.abandoned = end.token();
     EventPrinter printer(session);
     std::uint64_t left = args.limit;
-    while (!InterruptGuard::interrupted() && (args.follow || left > 0)) {
+    while (!end.token().stop_requested() && (args.follow || left > 0)) {
         op.limit = std::min(args.follow ? events_per_read_max : left, events_per_read_max);
         op.block_ms = args.follow ? follow_wait_ms : 0;
         const auto asked = std::chrono::steady_clock::now();
-        FF_TRY(const EventPage page, session.ask(op));
+        FF_TRY(const EventPage page, args.follow ? ask_patiently(session, op) : session.ask(op));
         printer.print(page);
+        if (output_fault() != 0) {
+            return {};
+        }
         op.cursor = page.next_cursor;
         left -= std::min<std::uint64_t>(left, page.events.size());
         if (!args.follow && page.at_end) {
             break;
         }
         if (args.follow && page.events.empty() && page.at_end) {
-            std::this_thread::sleep_until(asked + follow_pause);
+            rest_until(asked + follow_pause, end.token());
+            if (target.is_file()) {
+                // Nothing of a file is held open between two looks: its owner may come and go.
+                FF_TRY(session, open_session(options, Access::look));
+            }
         }
     }
     printer.finish(op.cursor);
@@ -177,10 +217,8 @@ ExitCode show_events(const CommonOptions& options, const EventArgs& args) {
         complain("--follow has no end, and a JSON document needs one: use -o jsonl");
         return ExitCode::usage;
     }
-    return with_session(options, Access::look, [&](const Session& session) -> ExitCode {
-        const auto done = print_events(session, args);
-        return done ? ExitCode::ok : complain(done.error());
-    });
+    const auto done = print_events(options, args);
+    return done ? ExitCode::ok : complain(done.error());
 }
 
 expected<std::string> show_timeline(const Session& session, const std::string& word) {
@@ -191,6 +229,12 @@ expected<std::string> show_timeline(const Session& session, const std::string& w
     for (;;) {
         FF_TRY(EventPage page, session.ask(op));
         std::ranges::move(page.events, std::back_inserter(all));
+        if (page.gap) {
+            complain(
+                fmt::format("what happened to it before {} is no longer kept, or too long ago "
+                            "to be shown",
+                            page.gap->oldest.hex()));
+        }
         if (page.at_end) {
             break;
         }

@@ -60,10 +60,11 @@ class NodeReading {
         }
         const Doc& table = member.value;
         draft_.node.name = member.name;
-        FF_TRY_VOID(values_.check_names(
-            table, "node " + printable(member.name),
-            {"kind", "payload", "payload_json", "needs", "join", "on_win", "retries", "backoff",
-             "timeout", "priority", "capabilities", "delay", "lane", "command", "dir", "env"}));
+        FF_TRY_VOID(
+            values_.check_names(table, "node " + printable(member.name),
+                                {"kind", "payload", "payload_json", "needs", "join", "on_win",
+                                 "retries", "backoff", "timeout", "priority", "capabilities",
+                                 "delay", "lane", "limit_key", "command", "dir", "env"}));
         FF_TRY_VOID(
             values_.checked(member.at, "the name", check_label("the name", member.name, 1, 256)));
         FF_TRY_VOID(read_needs(table));
@@ -153,6 +154,9 @@ class NodeReading {
                                          normal.error().detail + ")");
             }
             options.capabilities.insert(options.capabilities.end(), tokens.begin(), tokens.end());
+        }
+        if (const DocMember* key = table.find("limit_key")) {
+            FF_TRY(options.limit_key, values_.text(*key));
         }
         if (const DocMember* priority = table.find("priority")) {
             FF_TRY(const std::int64_t value, values_.whole(*priority, 0, 9'000));

@@ -112,22 +112,27 @@ std::string rate_text(const QuotaLimits& limits) {
            span_text(static_cast<DurationMs>(seconds) * 1'000);
 }
 
-expected<QuotaLimits> limits_of(const QuotaArgs& args) {
-    QuotaLimits out;
-    out.max_requests_per_window = args.rate;
-    out.max_concurrent = args.concurrent;
-    const DurationMs window = args.window_ms.value_or(60'000);
-    if (window % 1'000 != 0 || window <= 0) {
-        return std::unexpected(malformed("--window: whole seconds, 1s at least"));
+/// What is not named stays as it is in `out`.
+expected<QuotaLimits> limits_of(const QuotaArgs& args, QuotaLimits out = {60, 0, 0, 0}) {
+    out.max_requests_per_window = args.rate.value_or(out.max_requests_per_window);
+    out.max_concurrent = args.concurrent.value_or(out.max_concurrent);
+    if (args.window_ms) {
+        if (*args.window_ms % 1'000 != 0 || *args.window_ms <= 0) {
+            return std::unexpected(malformed("--window: whole seconds, 1s at least"));
+        }
+        out.window_seconds = static_cast<std::uint64_t>(*args.window_ms / 1'000);
     }
-    out.window_seconds = static_cast<std::uint64_t>(window / 1'000);
-    out.jitter_ms = static_cast<std::uint64_t>(args.jitter_ms.value_or(0));
+    if (args.jitter_ms) {
+        out.jitter_ms = static_cast<std::uint64_t>(*args.jitter_ms);
+    }
+    out.per_key = out.per_key || args.per_key;
     return out;
 }
 
 std::string policy_line(const QuotaLimits& limits) {
-    return fmt::format("starts: {}; at once: {}", rate_text(limits),
-                       limits.max_concurrent > 0 ? with_commas(limits.max_concurrent) : "-");
+    return fmt::format("starts: {}; at once: {}{}", rate_text(limits),
+                       limits.max_concurrent > 0 ? with_commas(limits.max_concurrent) : "-",
+                       limits.per_key ? "; for each limit key" : "");
 }
 
 using Changed = std::pair<js::Value, std::string>;
@@ -160,11 +165,15 @@ expected<Amounts> parse_amounts(const std::vector<std::string>& words) {
     return out;
 }
 
-expected<BudgetLimits> parse_limits(const std::vector<std::string>& words) {
+expected<BudgetLimits> parse_limits(const std::vector<std::string>& words,
+                                    const BudgetLimits& now) {
     BudgetLimits out;
     for (const std::string& word : words) {
         FF_TRY(const auto parts, split_word(word));
-        BudgetLimit& limit = out[parts.first];
+        const auto known = now.find(parts.first);
+        BudgetLimit& limit =
+            out.try_emplace(parts.first, known != now.end() ? known->second : BudgetLimit{})
+                .first->second;
         const std::size_t comma = parts.second.find(',');
         if (const std::string hard = parts.second.substr(0, comma);
             !hard.empty() || comma == std::string::npos) {
@@ -208,6 +217,7 @@ ExitCode create_budget(const CommonOptions& options, const BudgetArgs& args) {
         }
         op.enforcement_mode = args.advisory ? "advisory" : "strict";
         op.on_hard_limit = args.on_hard_limit;
+        op.on_soft_limit = args.on_soft_limit;
         op.reset_interval_ms = args.every_ms.value_or(0);
         FF_TRY(const BudgetLimits limits, parse_limits(args.amounts));
         for (const auto& [dimension, limit] : limits) {
@@ -230,7 +240,15 @@ ExitCode set_budget_limits(const CommonOptions& options, const BudgetArgs& args)
     return change(options, [&](const Session& session) -> expected<Changed> {
         UpdateBudgetLimits op;
         FF_TRY(op.budget_id, parse_limit_id<BudgetId>(args.id, "budget"));
-        FF_TRY(op.limits, parse_limits(args.amounts));
+        FF_TRY(const BudgetStatus status, session.ask(GetBudgetStatus{op.budget_id}));
+        BudgetLimits now;
+        for (const auto& [dimension, hard] : status.hard_limits) {
+            now[dimension].hard = hard;
+        }
+        for (const auto& [dimension, soft] : status.soft_limits) {
+            now[dimension].soft = soft;
+        }
+        FF_TRY(op.limits, parse_limits(args.amounts, now));
         FF_TRY_VOID(session.ask(op));
         return Changed{js::Object{{"updated", true}}, "set"};
     });
@@ -267,6 +285,15 @@ ExitCode release_spend(const CommonOptions& options, const BudgetArgs& args) {
         FF_TRY(const ReleaseBudgetResult result, session.ask(op));
         return Changed{js::Object{{"released", result.released}},
                        result.released ? "released" : "nothing was written down for it"};
+    });
+}
+
+ExitCode approve_budget(const CommonOptions& options, const BudgetArgs& args) {
+    return change(options, [&](const Session& session) -> expected<Changed> {
+        FF_TRY(const auto id, parse_limit_id<BudgetId>(args.id, "budget"));
+        FF_TRY(const ApproveBudgetResult result, session.ask(ApproveBudget{id, args.actor}));
+        return Changed{js::Object{{"approved", true}, {"changed", result.changed}},
+                       result.changed ? "approved until the next reset" : "approved already"};
     });
 }
 
@@ -308,6 +335,7 @@ expected<std::string> show_budget(const Session& session, const std::string& id)
     }
     Table table({{"dimension"},
                  {"used", Align::right},
+                 {"reserved", Align::right},
                  {"hard limit", Align::right},
                  {"soft limit", Align::right}});
     Amounts all = status.usage;
@@ -319,12 +347,17 @@ expected<std::string> show_budget(const Session& session, const std::string& id)
         return it == limits.end() || it->second == 0 ? std::string("-") : with_commas(it->second);
     };
     for (const auto& [dimension, used] : all) {
-        table.add({dimension, with_commas(used), limit_text(status.hard_limits, dimension),
+        table.add({dimension, with_commas(used), limit_text(status.reserved, dimension),
+                   limit_text(status.hard_limits, dimension),
                    limit_text(status.soft_limits, dimension)});
     }
     out += table.render(session.view.terminal);
     out += fmt::format("breaches: {} hard, {} soft\n", with_commas(status.breach_count),
                        with_commas(status.soft_breach_count));
+    if (status.on_soft_limit == OnSoftLimit::approve) {
+        out += status.approved ? "approved until the next reset\n"
+                               : "past a soft limit it waits for an approval: ff budget approve\n";
+    }
     if (status.next_reset_at) {
         out += "resets " + when(*status.next_reset_at, session.view.now) + "\n";
     }
@@ -428,7 +461,8 @@ ExitCode set_quota(const CommonOptions& options, const QuotaArgs& args) {
     return change(options, [&](const Session& session) -> expected<Changed> {
         UpdateQuotaPolicy op;
         FF_TRY(op.quota_policy_id, parse_limit_id<QuotaPolicyId>(args.id, "quota policy"));
-        FF_TRY(op.limits, limits_of(args));
+        FF_TRY(const auto now, session.ask(ReadQuotaPolicy{op.quota_policy_id}));
+        FF_TRY(op.limits, limits_of(args, now ? now->limits : QuotaLimits{60, 0, 0, 0}));
         FF_TRY_VOID(session.ask(op));
         return Changed{js::Object{{"updated", true}}, policy_line(op.limits)};
     });
@@ -466,10 +500,44 @@ expected<std::string> show_quota(const Session& session, const std::string& id) 
     if (for_programs(session.output)) {
         return document(session.output, value_of(*policy));
     }
+    if (policy->limits.per_key) {
+        return fmt::format("quota {}\n{}\nff quota keys {} says what each has of it\n", id,
+                           policy_line(policy->limits), id);
+    }
     return fmt::format("quota {}\n{}\nrunning: {}; starts that count: {}{}\n", id,
                        policy_line(policy->limits), with_commas(policy->running),
                        with_commas(policy->in_window),
                        policy->blocks ? "; executions wait for it" : "");
+}
+
+expected<std::string> show_quota_keys(const Session& session, const std::string& id) {
+    ListQuotaKeys op;
+    FF_TRY(op.quota_policy_id, parse_limit_id<QuotaPolicyId>(id, "quota policy"));
+    op.limit = limits_page;
+    ListWriter list(session.output);
+    Table table({{"limit key"}, {"counted", Align::right}, {"running", Align::right}, {"blocks"}});
+    std::string out;
+    do {
+        FF_TRY(const QuotaKeyPage page, session.ask(op));
+        for (const QuotaKeyInfo& key : page.keys) {
+            if (for_programs(session.output)) {
+                out += list.add(value_of(key));
+                continue;
+            }
+            table.add({key.limit_key, with_commas(key.in_window), with_commas(key.running),
+                       key.blocks ? "yes" : "-"});
+        }
+        op.cursor = page.next_cursor;
+    } while (op.cursor);
+    if (for_programs(session.output)) {
+        return out + list.finish(std::nullopt);
+    }
+    if (!table.empty()) {
+        return table.render(session.view.terminal);
+    }
+    FF_TRY(const auto policy, session.ask(ReadQuotaPolicy{op.quota_policy_id}));
+    return std::string(policy && policy->limits.per_key ? "no key uses anything of it\n"
+                                                        : "it does not count by key\n");
 }
 
 expected<std::string> show_quotas(const Session& session) {
@@ -491,7 +559,8 @@ expected<std::string> show_quotas(const Session& session) {
                 continue;
             }
             const std::uint64_t cap = policy.limits.max_concurrent;
-            table.add({policy.quota_policy_id.to_string(), rate_text(policy.limits),
+            table.add({policy.quota_policy_id.to_string(),
+                       rate_text(policy.limits) + (policy.limits.per_key ? " a key" : ""),
                        with_commas(policy.in_window), cap > 0 ? with_commas(cap) : "-",
                        with_commas(policy.running), policy.blocks ? "yes" : "-"});
         }

@@ -12,7 +12,9 @@ namespace ff::cli {
 /// `tokens=100` and so on. `invalid_input` that says what it should look like.
 expected<Amounts> parse_amounts(const std::vector<std::string>& words);
 /// `tokens=100` for a hard limit, `tokens=100,80` for a soft one too, `tokens=,80` for that alone.
-expected<BudgetLimits> parse_limits(const std::vector<std::string>& words);
+/// What a word does not name stays as it is in `now`.
+expected<BudgetLimits> parse_limits(const std::vector<std::string>& words,
+                                    const BudgetLimits& now = {});
 /// `lane:gpu`, `namespace:acme`, `flow:ID`, `execution:ID`.
 struct TargetWord {
     LimitTarget type = LimitTarget::lane;
@@ -26,6 +28,8 @@ struct BudgetArgs {
     std::optional<std::string> scope;  ///< `flow:ID`, `tenant:acme`
     bool advisory = false;
     std::string on_hard_limit = "reject";
+    std::string on_soft_limit = "warn";
+    std::string actor;
     std::optional<DurationMs> every_ms;
     std::optional<std::string> key;
     std::string execution;
@@ -36,6 +40,7 @@ ExitCode set_budget_limits(const CommonOptions& options, const BudgetArgs& args)
 ExitCode report_usage(const CommonOptions& options, const BudgetArgs& args);
 ExitCode record_spend(const CommonOptions& options, const BudgetArgs& args);
 ExitCode release_spend(const CommonOptions& options, const BudgetArgs& args);
+ExitCode approve_budget(const CommonOptions& options, const BudgetArgs& args);
 ExitCode reset_budget(const CommonOptions& options, const BudgetArgs& args);
 ExitCode attach_budget(const CommonOptions& options, const BudgetArgs& args);
 ExitCode detach_budget(const CommonOptions& options, const BudgetArgs& args);
@@ -45,10 +50,11 @@ expected<std::string> show_ledger(const Session& session, const std::string& id)
 
 struct QuotaArgs {
     std::string id;  ///< a new one when it is empty and a policy is made
-    std::uint64_t rate = 0;
-    std::uint64_t concurrent = 0;
+    std::optional<std::uint64_t> rate;
+    std::optional<std::uint64_t> concurrent;
     std::optional<DurationMs> window_ms;
     std::optional<DurationMs> jitter_ms;
+    bool per_key = false;
     std::string target;
 };
 ExitCode create_quota(const CommonOptions& options, const QuotaArgs& args);
@@ -58,5 +64,6 @@ ExitCode attach_quota(const CommonOptions& options, const QuotaArgs& args);
 ExitCode detach_quota(const CommonOptions& options, const QuotaArgs& args);
 expected<std::string> show_quota(const Session& session, const std::string& id);
 expected<std::string> show_quotas(const Session& session);
+expected<std::string> show_quota_keys(const Session& session, const std::string& id);
 
 }  // namespace ff::cli

@@ -192,10 +192,10 @@ expected<std::vector<std::size_t>> PostgresLook::missing(const SideTable& table,
         places.integer(static_cast<std::int64_t>(i));
     }
     params.array(places);
-    db_->queue("SELECT u.place FROM unnest(" + arrays + "$" +
+    db_->queue("SELECT u.nth FROM unnest(" + arrays + "$" +
                    std::to_string(table.columns.size() + 1) + ") AS u(" + names +
-                   "place) WHERE NOT EXISTS (SELECT 1 FROM " + table.name + " t WHERE " + matches +
-                   ") ORDER BY u.place",
+                   "nth) WHERE NOT EXISTS (SELECT 1 FROM " + table.name + " t WHERE " + matches +
+                   ") ORDER BY u.nth",
                std::move(params));
     FF_TRY(auto answers, db_->run_queued());
     std::vector<std::size_t> out;

@@ -108,6 +108,9 @@ expected<std::uint64_t> ReadOnlyStore::sweep_usage_dedup(TimestampMs, std::size_
 expected<std::vector<core::StreamKey>> ReadOnlyStore::scan_streams(TimestampMs, std::size_t) {
     return refuse();
 }
+expected<store::TurnPage> ReadOnlyStore::lock_turns(std::span<const core::RouteId>) {
+    return refuse();
+}
 expected<std::vector<core::Eid>> ReadOnlyStore::scan_bucket(core::Bucket, core::Eid, std::size_t) {
     return refuse();
 }

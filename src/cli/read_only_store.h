@@ -60,6 +60,7 @@ class ReadOnlyStore : public store::Store {
                                                      std::size_t limit) override;
     expected<std::vector<core::StreamKey>> scan_streams(TimestampMs now,
                                                         std::size_t limit) override;
+    expected<store::TurnPage> lock_turns(std::span<const core::RouteId> queues) override;
     expected<std::vector<core::Eid>> scan_bucket(core::Bucket bucket, core::Eid after,
                                                  std::size_t limit) override;
     expected<std::vector<core::Eid>> scan_all(core::Eid after, std::size_t limit) override;

@@ -13,6 +13,7 @@
 #include "core/invariants.h"
 #include "core/wait_invariants.h"
 #include "store/prepare.h"
+#include "store/ready_row.h"
 
 namespace ff::cli {
 
@@ -23,12 +24,14 @@ using core::Eid;
 using core::Execution;
 using core::ReadyKey;
 using core::TimerKey;
+using core::TurnKey;
 using store::Reader;
 
 constexpr std::size_t page_rows = 500;
 
-const SideTable ready_table{"ff_ready", {"route", "rank", "eid"}};
+const SideTable ready_table{"ff_ready", {"route", "rank", "place", "eid"}};
 const SideTable timer_table{"ff_timer", {"kind", "due_at", "eid"}};
+const SideTable turn_table{"ff_turn", {"queue", "eid"}};
 const SideTable listed_table{"ff_listed", {"bucket", "eid"}};
 const SideTable grant_table{"ff_claim_grant", {"eid"}};
 const SideTable tag_table{"ff_exec_tag", {"tag_key", "tag_value", "eid"}, 2};
@@ -71,6 +74,7 @@ class RowScan {
         guard(readable_, scan_executions());
         guard(ready_, scan_ready());
         guard(timers_, scan_timers());
+        guard(turns_, scan_turns());
         guard(listed_, scan_listed());
         guard(waits_, check_keys());
         guard(orphans_, scan_orphans());
@@ -83,9 +87,9 @@ class RowScan {
     }
 
   private:
-    std::array<Check*, 9> all() {
-        return {&readable_, &invariants_, &references_, &ready_,  &timers_,
-                &listed_,   &tags_,       &waits_,      &orphans_};
+    std::array<Check*, 10> all() {
+        return {&readable_, &invariants_, &references_, &ready_, &timers_,
+                &turns_,    &listed_,     &tags_,       &waits_, &orphans_};
     }
 
     /// A scan that cannot go on is itself a finding.
@@ -109,6 +113,8 @@ class RowScan {
                                  with_commas(ready_rows_)));
         said(timers_,
              fmt::format("{} armed, exactly those that should be", with_commas(timer_rows_)));
+        said(turns_, fmt::format("{} have the turn of their key, exactly those that should",
+                                 with_commas(turn_rows_)));
         said(listed_, fmt::format("{} in lists of rare conditions, exactly those that should be",
                                   with_commas(listed_rows_)));
         said(tags_, "the tag index holds every tag");
@@ -153,8 +159,8 @@ class RowScan {
                 FF_TRY_VOID(check_waits(reader, *row));
             }
         }
-        for (Wanted* wanted :
-             {&wanted_ready_, &wanted_timers_, &wanted_listed_, &wanted_grants_, &wanted_tags_}) {
+        for (Wanted* wanted : {&wanted_ready_, &wanted_timers_, &wanted_turns_, &wanted_listed_,
+                               &wanted_grants_, &wanted_tags_}) {
             FF_TRY_VOID(wanted->look(rows_));
         }
         return {};
@@ -273,13 +279,18 @@ class RowScan {
     /// What should be in the side tables.
     void want_derived(const Execution& e) {
         if (const auto key = core::ready_key(e)) {
-            wanted_ready_.add({{}, {key->route, key->rank, key->eid}},
+            wanted_ready_.add({{}, {key->route, key->rank, key->place, store::stored_eid(*key)}},
                               e.id.to_string() + ": it can be claimed, and no ready row says so");
         }
         if (const auto key = core::timer_key(e)) {
             wanted_timers_.add({{}, {static_cast<std::int64_t>(key->kind), key->due_at, key->eid}},
                                fmt::format("{}: its {} timer at {} is missing", e.id.to_string(),
                                            to_string(key->kind), time_text(key->due_at)));
+        }
+        if (const auto key = core::turn_key(e)) {
+            wanted_turns_.add(
+                {{}, {key->queue, key->eid}},
+                e.id.to_string() + ": it has the turn of its key, and no row says so");
         }
         check_armed(e);
         if (const Bucket bucket = core::bucket(e); bucket != Bucket::none) {
@@ -373,6 +384,18 @@ class RowScan {
             });
     }
 
+    expected<void> scan_turns() {
+        const TurnKey first{std::numeric_limits<core::RouteId>::min(), 0};
+        return scan_side(
+            "turns", first, turn_rows_, turns_,
+            [](Reader& reader, const TurnKey& after) {
+                return reader.turns_after(after, page_rows);
+            },
+            [](const TurnKey& key) { return key.eid; },
+            [](const Execution& e, const TurnKey& key) { return core::turn_key(e) == key; },
+            [](const TurnKey&) { return "the turn of a key"; });
+    }
+
     expected<void> scan_listed() {
         using Listed = std::pair<Bucket, Eid>;
         const Listed first{Bucket::none, std::numeric_limits<Eid>::min()};
@@ -409,6 +432,7 @@ class RowScan {
     std::uint64_t executions_ = 0;
     std::uint64_t ready_rows_ = 0;
     std::uint64_t timer_rows_ = 0;
+    std::uint64_t turn_rows_ = 0;
     std::uint64_t listed_rows_ = 0;
     std::uint64_t waited_ = 0;
     Check readable_{"readable"};
@@ -416,12 +440,14 @@ class RowScan {
     Check references_{"references"};
     Check ready_{"ready"};
     Check timers_{"timers"};
+    Check turns_{"turns"};
     Check listed_{"listed"};
     Check tags_{"tags"};
     Check waits_{"waits"};
     Check orphans_{"orphans"};
     Wanted wanted_ready_{ready_table, ready_};
     Wanted wanted_timers_{timer_table, timers_};
+    Wanted wanted_turns_{turn_table, turns_};
     Wanted wanted_listed_{listed_table, listed_};
     Wanted wanted_grants_{grant_table, references_};
     Wanted wanted_tags_{tag_table, tags_};

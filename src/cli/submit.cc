@@ -123,6 +123,9 @@ expected<std::optional<std::string>> policy_of(const SubmitOptions& options) {
     if (options.attempt_timeout_ms) {
         object_in(policy, "timeout_policy").set("attempt_timeout_ms", *options.attempt_timeout_ms);
     }
+    if (options.limit_key) {
+        policy.set("limit_key", *options.limit_key);
+    }
     if (!options.capabilities.empty()) {
         js::Array tokens(options.capabilities.begin(), options.capabilities.end());
         object_in(policy, "routing_requirements").set("required_capabilities", std::move(tokens));

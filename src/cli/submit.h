@@ -31,6 +31,7 @@ struct SubmitOptions {
     std::optional<std::string> backoff;  ///< as parse_backoff() reads it
     std::optional<DurationMs> attempt_timeout_ms;
     std::vector<std::string> capabilities;
+    std::optional<std::string> limit_key;
     std::optional<std::string> policy;  ///< JSON, or `@FILE`
     bool wait = false;
     std::optional<DurationMs> wait_timeout_ms;

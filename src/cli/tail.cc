@@ -1,21 +1,18 @@
 #include "cli/tail.h"
 
 #include <fmt/core.h>
-#include <poll.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <limits>
-#include <stop_token>
 #include <thread>
 #include <utility>
 
 #include <ff/client.h>
 #include <ff/clock.h>
 
+#include "cli/end_watch.h"
 #include "cli/execution_ids.h"
 #include "cli/frame_text.h"
-#include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/times.h"
@@ -24,35 +21,8 @@ namespace ff::cli {
 
 namespace {
 
-/// How soon Ctrl-C, or a reader who went away, is noticed.
-constexpr int look_every_ms = 100;
 /// Between looks at a file.
 constexpr std::chrono::milliseconds file_pause{200};
-
-/// Asks to stop on Ctrl-C, and when nobody reads standard output any more: there may be no next
-/// frame whose writing would tell.
-class EndWatch {
-  public:
-    EndWatch()
-        : thread_([this](const std::stop_token& over) {
-              while (!over.stop_requested() && !stop_.stop_requested()) {
-                  pollfd out{STDOUT_FILENO, 0, 0};
-                  poll(&out, 1, look_every_ms);
-                  const bool unread = (out.revents & (POLLERR | POLLNVAL)) != 0;
-                  if (unread || InterruptGuard::interrupted()) {
-                      stop_.request_stop();
-                  }
-              }
-          }) {}
-
-    [[nodiscard]] std::stop_token token() const { return stop_.get_token(); }
-    void request_stop() { stop_.request_stop(); }
-
-  private:
-    const InterruptGuard guard_;
-    std::stop_source stop_;
-    std::jthread thread_;
-};
 
 class Tail {
   public:
@@ -113,13 +83,24 @@ class Tail {
         ReadStream op;
         op.execution_id = id;
         op.attempt_index = args_.attempt.value_or(latest);
-        op.limit = *args_.last + 1;
         op.visibility = how.visibility;
         op.frame_types = how.frame_types;
         op.order = StreamOrder::desc;
-        FF_TRY(const StreamPage page, session.ask(op));
-        const bool more = page.frames.size() == op.limit;
-        return FollowCursor{op.attempt_index, more ? page.frames.back().id : FrameId{}};
+        op.to = FrameCursor::end();
+        // A page of large frames is shorter than was asked for: only an empty one is the last.
+        for (std::uint64_t left = *args_.last + 1; left > 0;) {
+            op.limit = std::min(left + 1, frames_per_read_max);  // the last one comes again
+            FF_TRY(StreamPage page, session.ask(op));
+            std::erase_if(page.frames,
+                          [&](const StreamFrame& frame) { return op.to == FrameCursor(frame.id); });
+            if (page.frames.empty()) {
+                return FollowCursor{op.attempt_index, FrameId{}};
+            }
+            const std::uint64_t taken = std::min<std::uint64_t>(left, page.frames.size());
+            op.to = page.frames[taken - 1].id;
+            left -= taken;
+        }
+        return FollowCursor{op.attempt_index, op.to.id};
     }
 
     expected<void> show(Following& following) {

@@ -94,10 +94,11 @@ expected<WaitpointInfo> choose(const Session& session, const ExecutionId& id,
     }
     std::string keys;
     for (const WaitpointInfo& w : fitting.empty() ? open : fitting) {
-        keys += fmt::format("\n  {} ({})", w.waitpoint_key, w.waitpoint_id.to_string());
+        keys += fmt::format("{}{} ({})", keys.empty() ? " " : ", ", w.waitpoint_key,
+                            w.waitpoint_id.to_string());
     }
     return ff::fail(ErrorCode::invalid_input,
-                    (fitting.empty() ? "no open waitpoint is called " + *word + "; there are:"
+                    (fitting.empty() ? "no open waitpoint is called " + *word + "; there are"
                                      : std::string("several waitpoints are open; choose one with "
                                                    "--waitpoint:")) +
                         keys);
@@ -119,9 +120,14 @@ Said said_signal(const ExecutionId& id, const WaitpointInfo& at, const std::stri
     } else if (result.effect == SignalEffect::appended_to_waitpoint) {
         text = fmt::format("{} {}: noted, it waits for more\n", id.to_string(), name);
     } else {
-        text = fmt::format("{} {}: {}\n", id.to_string(), name, effect);
+        text = fmt::format(
+            "{} {}: {}, it waits on{}\n", id.to_string(), name, effect,
+            at.required_signal_names.empty() ? "" : " for " + names_text(at.required_signal_names));
     }
-    return {std::move(text), js::Value(std::move(object)), ExitCode::ok, ""};
+    return {std::move(text), js::Value(std::move(object)),
+            result.effect == SignalEffect::no_op && !result.duplicate ? ExitCode::conflict
+                                                                      : ExitCode::ok,
+            ""};
 }
 
 }  // namespace
@@ -194,7 +200,7 @@ expected<std::string> show_waitpoints(const Session& session, const std::string&
     for (const WaitpointInfo& w : open) {
         table.add({w.waitpoint_id.to_string(), w.waitpoint_key, to_string(w.state),
                    names_text(w.required_signal_names),
-                   fmt::format("{} of {}", w.matched_signal_count, w.signal_count),
+                   fmt::format("{}, {} matched", w.signal_count, w.matched_signal_count),
                    w.expires_at ? when(*w.expires_at, session.view.now) : "-"});
     }
     std::string text = table.empty() ? "no open waitpoint\n" : table.render(session.view.terminal);

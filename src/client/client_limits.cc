@@ -20,6 +20,11 @@ expected<ResetBudgetResult> Client::try_reset_budget(const BudgetId& id) {
     return engine_->run(ResetBudget{id});
 }
 
+expected<ApproveBudgetResult> Client::try_approve_budget(const BudgetId& id,
+                                                         const std::string& actor) {
+    return engine_->run(ApproveBudget{id, actor});
+}
+
 expected<CreateQuotaResult> Client::try_create_quota(const CreateQuotaPolicy& op) {
     return engine_->run(op);
 }

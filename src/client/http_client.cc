@@ -32,7 +32,6 @@ using Parser = beast::http::response_parser<beast::http::string_body>;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t read_bytes = 16 * 1024;
-constexpr std::uint64_t answer_bytes_max = 256U << 20;
 /// How long an answer may still come after nobody waits for it any more.
 constexpr auto farewell = std::chrono::milliseconds(5'000);
 
@@ -43,6 +42,7 @@ struct Job {
     SteadyClock::time_point until;
     std::stop_token given_up;
     HttpClient::Done done;
+    bool again = false;  ///< on a connection of its own: one that was kept had ended
 };
 
 Error transport(std::string_view what, bool sent) {
@@ -65,6 +65,8 @@ class Pool {
     virtual ~Pool() = default;
     virtual void idle(std::shared_ptr<Link> link) = 0;
     virtual void gone(Link& link) = 0;
+    /// Sends it once more.
+    virtual void again(Job job) = 0;
     [[nodiscard]] virtual const HttpClientOptions& options() const = 0;
     [[nodiscard]] virtual asio::io_context& context() = 0;
     [[nodiscard]] virtual net::EventLoop& loop() = 0;
@@ -82,6 +84,9 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
     void run(Job job) override {
         job_.emplace(std::move(job));
         sent_ = false;
+        heard_ = false;
+        held_ = 0;
+        reused_ = connected_;
         set_timer(job_->until);
         if (connected_) {
             write();
@@ -139,7 +144,8 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         }
         if (usable.empty()) {
             fail(Error{ErrorCode::store_io,
-                       "no address of " + pool_.options().host + " may be connected to",
+                       "no address of " + pool_.options().host + " may be connected to" +
+                           pool_.options().when_not_allowed,
                        {{"sent", "no"}}});
             return;
         }
@@ -183,7 +189,7 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         const HttpClientOptions& to = pool_.options();
         const wire::Call& call = job_->call;
         output_ = std::string(to_string(call.method)) + " " + call.target +
-                  " HTTP/1.1\r\nHost: " + to.host + ":" + std::to_string(to.port) + "\r\n";
+                  " HTTP/1.1\r\nHost: " + authority() + "\r\n";
         if (to.bearer_token) {
             output_ += "Authorization: Bearer " + *to.bearer_token + "\r\n";
         }
@@ -199,7 +205,7 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         output_ += "\r\n";
         output_ += call.body;
         parser_.emplace();
-        parser_->body_limit(answer_bytes_max);
+        parser_->body_limit(to.answer_bytes_max);
         parser_->eager(true);
         sent_ = true;
         asio::async_write(stream_, asio::buffer(output_),
@@ -235,8 +241,9 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         set_timer(SteadyClock::now() + farewell);
     }
 
+    /// Behind what the parser has left unread of the bytes before.
     void read() {
-        stream_.async_read_some(asio::buffer(incoming_),
+        stream_.async_read_some(asio::buffer(incoming_) + held_,
                                 [self = self()](const error_code& error, std::size_t size) {
                                     self->on_read(error, size);
                                 });
@@ -248,13 +255,9 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         }
         error_code fault = error;
         if (!fault) {
-            std::size_t used = 0;
-            while (used < size && !fault && !parser_->is_done()) {
-                used += parser_->put(asio::buffer(incoming_.data() + used, size - used), fault);
-            }
-            if (fault == beast::http::error::need_more) {
-                fault = {};
-            }
+            heard_ = true;
+            held_ += size;
+            fault = parse();
         } else if (fault == asio::error::eof && parser_->got_some() && !parser_->is_done()) {
             error_code ended;
             parser_->put_eof(ended);
@@ -270,6 +273,22 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         }
     }
 
+    /// The parser takes a head, and a line between two chunks, only as a whole.
+    error_code parse() {
+        error_code fault;
+        std::size_t used = 0;
+        while (used < held_ && !fault && !parser_->is_done()) {
+            used += parser_->put(asio::buffer(incoming_.data() + used, held_ - used), fault);
+        }
+        std::copy(incoming_.begin() + used, incoming_.begin() + held_, incoming_.begin());
+        held_ -= used;
+        if (fault != beast::http::error::need_more) {
+            return fault;
+        }
+        return held_ < incoming_.size() ? error_code()
+                                        : make_error_code(beast::http::error::header_limit);
+    }
+
     void finish() {
         const auto& message = parser_->get();
         wire::Received received;
@@ -281,7 +300,7 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         if (const auto it = message.find("FF-Next-Cursor"); it != message.end()) {
             received.next_cursor = std::string(it->value());
         }
-        const bool again = message.keep_alive() && !left_;
+        const bool again = message.keep_alive() && !left_ && held_ == 0;
         Job job = take_job();
         auto keep = self();  // what follows may let it go
         if (again) {
@@ -307,13 +326,28 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         if (closed_ || !job_) {
             return false;
         }
-        if (error) {
-            const HttpClientOptions& to = pool_.options();
-            fail(transport(std::string(what) + " " + to.host + ":" + std::to_string(to.port) +
-                               ": " + error.message(),
-                           sent_));
+        if (error && may_go_again()) {
+            auto keep = self();
+            Job job = take_job();
+            job.again = true;
+            close();
+            pool_.again(std::move(job));
+        } else if (error) {
+            fail(transport(std::string(what) + " " + authority() + ": " + error.message(), sent_));
         }
         return !error;
+    }
+
+    /// A server may end a connection that it has kept just when it is used again.
+    [[nodiscard]] bool may_go_again() const {
+        return reused_ && !heard_ && !left_ &&
+               (pool_.options().repeats || job_->call.method == wire::Method::get);
+    }
+
+    [[nodiscard]] std::string authority() const {
+        const HttpClientOptions& to = pool_.options();
+        const bool is_v6 = to.host.contains(':');
+        return (is_v6 ? "[" + to.host + "]" : to.host) + ":" + std::to_string(to.port);
     }
 
     void fail(Error error) {
@@ -348,8 +382,11 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
     std::optional<Parser> parser_;
     std::string output_;
     std::array<char, read_bytes> incoming_;
+    std::size_t held_ = 0;  ///< bytes of `incoming_` that the parser has not taken
     bool connected_ = false;
+    bool reused_ = false;  ///< an answer has come over it before
     bool sent_ = false;
+    bool heard_ = false;  ///< something of the answer
     bool left_ = false;
     bool closed_ = false;
 };
@@ -439,6 +476,7 @@ class AsioHttpClient final : public HttpClient, public Pool {
         std::erase_if(idle_, [&](const auto& other) { return other.get() == &link; });
         end_turn(link);
     }
+    void again(Job job) override { run(std::move(job)); }
     [[nodiscard]] const HttpClientOptions& options() const override { return options_; }
     [[nodiscard]] asio::io_context& context() override { return events_.context(); }
     [[nodiscard]] net::EventLoop& loop() override { return events_; }
@@ -455,7 +493,7 @@ class AsioHttpClient final : public HttpClient, public Pool {
             watch_queue();
             return;
         }
-        const std::shared_ptr<Link> link = take_link();
+        const std::shared_ptr<Link> link = job.again ? new_link() : take_link();
         link->counted = counted;
         at_work_ += counted ? 1 : 0;
         link->run(std::move(job));
@@ -469,6 +507,10 @@ class AsioHttpClient final : public HttpClient, public Pool {
             idle_.pop_back();
             return link;
         }
+        return new_link();
+    }
+
+    std::shared_ptr<Link> new_link() {
         std::shared_ptr<Link> link;
         if (options_.tls) {
             using Stream = asio::ssl::stream<tcp::socket>;

@@ -31,8 +31,13 @@ struct HttpClientOptions {
     /// Connections that have been idle for longer are not used again: the server drops them.
     std::chrono::milliseconds idle_max{30'000};
     std::size_t connections_max = 64;  ///< at work at a time, those of polls apart
+    std::uint64_t answer_bytes_max = 256U << 20;
+    /// May every request be sent twice? Those that only look always may. What ends before an answer
+    /// begins, on a connection that was used before, then goes once more on a new one.
+    bool repeats = false;
     /// Which of the addresses that the host resolves to may be used; all when absent.
     std::function<bool(std::string_view address)> allowed;
+    std::string when_not_allowed;  ///< what to do about it, for the message
 };
 
 /// Does the server answer as soon as it can, or when there is something to say?

@@ -63,6 +63,14 @@ Response given_up(const Request& request, Error error) {
     return std::unexpected(std::move(error));
 }
 
+/// A server that stops is not this engine that stops: there may be another soon.
+Response told_by_server(Response response) {
+    if (!response && response.error().code == ErrorCode::shutting_down) {
+        response.error().fields.emplace_back("who", "server");
+    }
+    return response;
+}
+
 /// Faults of the connection, and answers that ask to come again.
 bool is_passing(const expected<wire::Received>& received) {
     if (!received) {
@@ -257,7 +265,7 @@ void RemoteEngine::send(std::shared_ptr<const Request> request, int tried, DoneF
                   if (!received) {
                       done(given_up(*request, std::move(received).error()));
                   } else {
-                      done(wire::read_answer(*request, *received));
+                      done(told_by_server(wire::read_answer(*request, *received)));
                   }
               });
 }

@@ -2,6 +2,8 @@
 
 #include <variant>
 
+#include "core/webhook_records.h"
+
 namespace ff::client {
 
 MintedIds mint_ids(Request& request) {
@@ -37,7 +39,11 @@ MintedIds mint_ids(Request& request) {
         mint_signal(signal->signal_id);
     } else if (auto* webhook = ff::get_if<CreateWebhook>(&request)) {
         if (!webhook->webhook_id) {
-            webhook->webhook_id = WebhookId{new_uuid()};
+            webhook->webhook_id = out.webhook = WebhookId{new_uuid()};
+        }
+        if (webhook->secret_hex.empty()) {
+            SystemIdSource ids;
+            webhook->secret_hex = out.webhook_secret_hex = core::made_webhook_secret_hex(ids);
         }
     } else if (auto* approval = ff::get_if<DeliverApprovalSignal>(&request)) {
         mint_signal(approval->signal_id);
@@ -56,6 +62,12 @@ Response settle(const MintedIds& minted, Response response) {
         auto* delivered = ff::get_if<SignalResult>(&*response);
         if (delivered != nullptr && delivered->signal_id == *minted.signal) {
             delivered->duplicate = false;
+        }
+    }
+    if (auto* made = ff::get_if<CreateWebhookResult>(&*response)) {
+        made->created = made->created || minted.webhook;
+        if (made->created) {
+            made->secret_hex = minted.webhook_secret_hex;
         }
     }
     if (minted.flow) {

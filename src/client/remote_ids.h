@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include <ff/contracts.h>
 
@@ -13,8 +14,12 @@ struct MintedIds {
     std::optional<EdgeId> edge;
     std::uint64_t staged_revision = 0;  ///< of the graph once the edge is in it
     std::optional<SignalId> signal;
+    std::optional<WebhookId> webhook;
+    std::string webhook_secret_hex;
 
-    [[nodiscard]] bool any() const { return flow || edge || signal; }
+    [[nodiscard]] bool any() const {
+        return flow || edge || signal || webhook || !webhook_secret_hex.empty();
+    }
 };
 
 /// Makes the ids that the server would make otherwise. (Those of executions and of waitpoints are

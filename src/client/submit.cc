@@ -108,6 +108,11 @@ Submit& Submit::backoff(Backoff backoff) {
     return *this;
 }
 
+Submit& Submit::limit_key(std::string key) {
+    own_policy().limit_key = std::move(key);
+    return *this;
+}
+
 Submit& Submit::capabilities(std::vector<std::string> required) {
     Policy& policy = own_policy();
     if (!policy.routing_requirements) {

@@ -19,6 +19,8 @@ namespace ff::client {
 namespace {
 
 constexpr std::uint64_t events_per_delivery = 100;
+/// Nobody reads more of a receiver's answer than its status.
+constexpr std::uint64_t answer_bytes_max = 64U << 10;
 
 /// `https://host:port/path?query` taken apart.
 struct Target {
@@ -133,7 +135,12 @@ class WebhookSender::Parts : public std::enable_shared_from_this<WebhookSender::
 class WebhookSender::Parts::Errand : public std::enable_shared_from_this<Errand> {
   public:
     Errand(std::shared_ptr<Parts> parts, WebhookId id) : parts_(std::move(parts)), id_(id) {}
-    ~Errand() { parts_->ended(id_); }
+    /// The client goes first: who waits for the end of errands lets go of the clients next, and the
+    /// last to do so must not be an answer on the client's own thread.
+    ~Errand() {
+        client_.reset();
+        parts_->ended(id_);
+    }
     Errand(const Errand&) = delete;
     Errand& operator=(const Errand&) = delete;
 
@@ -172,16 +179,35 @@ class WebhookSender::Parts::Errand : public std::enable_shared_from_this<Errand>
         op.abandoned = parts_->stop_.get_token();
         parts_->engine_->async(std::move(op),
                                [self = shared_from_this()](expected<EventPage> page) {
-                                   if (!page) {
+                                   if (!page && page.error().code == ErrorCode::invalid_input) {
+                                       self->fail(page.error().message());  // its place is unknown
+                                   } else if (!page) {
                                        self->warn("cannot read events", page.error());
                                    } else if (self->stopping()) {
                                        self->settle(self->webhook_.cursor, 0, false);
                                    } else if (page->events.empty() && !page->gap) {
                                        self->settle(page->next_cursor, 0, page->fault.has_value());
                                    } else {
-                                       self->deliver(std::move(*page));
+                                       self->renew(std::move(*page));
                                    }
                                });
+    }
+
+    /// It may have waited for long: is it still wanted, and still ours?
+    void renew(EventPage page) {
+        parts_->engine_->async(
+            ClaimWebhook{id_, options().holder, options().hold_ms},
+            [self = shared_from_this(),
+             page = std::move(page)](expected<std::optional<WebhookErrand>> found) mutable {
+                if (!found) {
+                    if (found.error().code != ErrorCode::webhook_not_found) {
+                        self->warn("lost its place", found.error());
+                    }
+                } else if (*found && (*found)->webhook.cursor == self->webhook_.cursor) {
+                    self->secret_ = std::move((*found)->secret);
+                    self->deliver(std::move(page));
+                }
+            });
     }
 
     void deliver(EventPage page) {
@@ -297,6 +323,9 @@ expected<std::shared_ptr<HttpClient>> WebhookSender::Parts::client_of(const Serv
     how.tls = server.tls;
     how.ca_file = options_.ca_file;
     how.connections_max = 16;
+    how.answer_bytes_max = answer_bytes_max;
+    how.repeats = true;
+    how.when_not_allowed = "; FF_WEBHOOK_ALLOW adds networks";
     how.allowed = [rules = options_.addresses](std::string_view address) {
         return rules.allows(address);
     };

@@ -45,7 +45,9 @@ OnHardLimit hard_of(std::string_view word) {
 }
 
 OnSoftLimit soft_of(std::string_view word) {
-    return word == "none" ? OnSoftLimit::none : OnSoftLimit::warn;
+    return word == "none"      ? OnSoftLimit::none
+           : word == "approve" ? OnSoftLimit::approve
+                               : OnSoftLimit::warn;
 }
 
 BudgetLimits limits_of(const CreateBudget& args) {
@@ -56,9 +58,17 @@ BudgetLimits limits_of(const CreateBudget& args) {
     return out;
 }
 
+std::uint64_t amount_of(const Amounts& amounts, const std::string& dimension) {
+    const auto it = amounts.find(dimension);
+    return it == amounts.end() ? 0 : it->second;
+}
+
 std::uint64_t used(const Budget& budget, const std::string& dimension) {
-    const auto it = budget.usage.find(dimension);
-    return it == budget.usage.end() ? 0 : it->second;
+    return amount_of(budget.usage, dimension);
+}
+/// What nobody else can have.
+std::uint64_t committed(const Budget& budget, const std::string& dimension) {
+    return add_amounts(used(budget, dimension), amount_of(budget.reserved, dimension));
 }
 
 }  // namespace
@@ -97,6 +107,12 @@ expected<void> check_budget(const CreateBudget& args) {
     if (args.reset_interval_ms < 0) {
         return ff::fail(ErrorCode::invalid_input, "reset_interval_ms: must not be negative");
     }
+    if (args.reset_interval_ms > reset_interval_ms_max) {
+        return ff::fail(ErrorCode::invalid_input, "reset_interval_ms: at most " +
+                                                      std::to_string(reset_interval_ms_max) +
+                                                      ", ten years; 0 is never (got " +
+                                                      std::to_string(args.reset_interval_ms) + ")");
+    }
     const std::set<std::string> distinct(args.dimensions.begin(), args.dimensions.end());
     if (distinct.size() != args.dimensions.size()) {
         return ff::fail(ErrorCode::invalid_input, "dimensions: one is named twice");
@@ -131,18 +147,84 @@ bool is_same_definition(const Budget& budget, const CreateBudget& args) {
            budget.reset_interval_ms == other.reset_interval_ms && budget.limits == other.limits;
 }
 
-std::optional<Breach> breached(const Budget& budget) {
+std::optional<Breach> unapproved(const Budget& budget) {
+    if (budget.mode != EnforcementMode::strict || budget.on_soft_limit != OnSoftLimit::approve ||
+        budget.approved_period == budget.reset_count) {
+        return std::nullopt;
+    }
     for (const auto& [dimension, limit] : budget.limits) {
-        const std::uint64_t now_used = used(budget, dimension);
-        if (limit.hard > 0 && now_used >= limit.hard) {
-            return Breach{dimension, now_used, limit.hard};
+        if (limit.soft > 0 && used(budget, dimension) > limit.soft) {
+            return Breach{dimension, used(budget, dimension), limit.soft, 0};
         }
     }
     return std::nullopt;
 }
 
 std::optional<Breach> blocking(const Budget& budget) {
-    return budget.mode == EnforcementMode::strict ? breached(budget) : std::nullopt;
+    if (budget.mode != EnforcementMode::strict) {
+        return std::nullopt;
+    }
+    for (const auto& [dimension, limit] : budget.limits) {
+        if (limit.hard > 0 && committed(budget, dimension) >= limit.hard) {
+            return Breach{dimension, used(budget, dimension), limit.hard, 0};
+        }
+    }
+    return unapproved(budget);
+}
+
+Reserved reserve(Budget& budget, const Amounts& wanted) {
+    Reserved out;
+    if (budget.mode != EnforcementMode::strict) {
+        return out;
+    }
+    for (const auto& [dimension, amount] : wanted) {
+        const auto limit = budget.limits.find(dimension);
+        if (limit == budget.limits.end() || limit->second.hard == 0) {
+            continue;
+        }
+        if (add_amounts(committed(budget, dimension), amount) > limit->second.hard) {
+            out.no_room = Breach{dimension, used(budget, dimension), limit->second.hard, amount};
+            return out;
+        }
+        out.taken[dimension] = amount;
+    }
+    for (const auto& [dimension, amount] : out.taken) {
+        std::uint64_t& sum = budget.reserved[dimension];
+        sum = add_amounts(sum, amount);
+    }
+    return out;
+}
+
+bool lets_go(Budget& offered, const Amounts& wanted) {
+    return !blocking(offered) && !reserve(offered, wanted).no_room;
+}
+
+namespace {
+
+void take_from(Amounts& amounts, const std::string& dimension, std::uint64_t amount) {
+    const auto it = amounts.find(dimension);
+    if (it == amounts.end()) {
+        return;
+    }
+    it->second -= std::min(it->second, amount);
+    if (it->second == 0) {
+        amounts.erase(it);
+    }
+}
+
+}  // namespace
+
+void draw(Budget& budget, LedgerRow& ledger, const Amounts& amounts) {
+    for (const auto& [dimension, amount] : amounts) {
+        const std::uint64_t drawn = std::min(amount, amount_of(ledger.reserved, dimension));
+        take_from(ledger.reserved, dimension, drawn);
+        take_from(budget.reserved, dimension, drawn);
+    }
+}
+
+void unreserve(Budget& budget, LedgerRow& ledger) {
+    const Amounts all = ledger.reserved;
+    draw(budget, ledger, all);
 }
 
 std::uint64_t add_amounts(std::uint64_t a, std::uint64_t b) {
@@ -171,7 +253,7 @@ UsageResult add_usage(Budget& budget, const Amounts& deltas, TimestampMs now) {
         }
         const std::uint64_t before = used(budget, dimension);
         const std::uint64_t after = add_amounts(before, delta);
-        if (after <= limit->second.hard) {
+        if (add_amounts(committed(budget, dimension), delta) <= limit->second.hard) {
             continue;
         }
         if (budget.mode == EnforcementMode::strict) {
@@ -259,9 +341,20 @@ void arm(Budget& budget) {
 
 std::string gate_of(const BudgetId& id) { return "budget:" + id.to_string(); }
 
-std::string refusal_text(const BudgetId& id, const Breach& breach) {
-    return "budget " + id.to_string() + ": " + breach.dimension + " " +
-           std::to_string(breach.used) + "/" + std::to_string(breach.limit);
+std::string refusal_text(const Budget& budget, const Breach& breach) {
+    std::string text = "budget " + budget.id.to_string() + ": " + breach.dimension + " " +
+                       std::to_string(breach.used) + "/" + std::to_string(breach.limit);
+    if (const std::uint64_t others = amount_of(budget.reserved, breach.dimension); others > 0) {
+        text += ", " + std::to_string(others) + " reserved";
+    }
+    if (breach.wanted > 0) {
+        text += ", " + std::to_string(breach.wanted) + " wanted";
+    }
+    const auto limit = budget.limits.find(breach.dimension);
+    const bool soft = limit != budget.limits.end() && breach.limit == limit->second.soft &&
+                      unapproved(budget).has_value();
+    return soft ? text + "; waits for an approval: ff budget approve " + budget.id.to_string()
+                : text;
 }
 
 }  // namespace ff::core

@@ -24,13 +24,29 @@ struct Breach {
     std::string dimension;
     std::uint64_t used = 0;
     std::uint64_t limit = 0;
+    std::uint64_t wanted = 0;  ///< to be reserved
 
     bool operator==(const Breach&) const = default;
 };
-/// The first dimension whose usage has reached its hard limit. There is no other definition of it.
-std::optional<Breach> breached(const Budget& budget);
-/// The same, if the budget keeps anything from starting because of it.
+/// Why nothing may start that a budget covers: a hard limit is used up or reserved, or a soft one
+/// is past and nobody has approved.
 std::optional<Breach> blocking(const Budget& budget);
+/// Past a soft limit that needs an approval, and there is none. An advisory budget needs none.
+std::optional<Breach> unapproved(const Budget& budget);
+
+/// Reserves what the limits of the budget count of it, and answers that; or the dimension that has
+/// no room. An advisory budget reserves nothing.
+struct Reserved {
+    Amounts taken;
+    std::optional<Breach> no_room;
+};
+Reserved reserve(Budget& budget, const Amounts& wanted);
+/// May one who waits and wants so much go on? Then it is reserved, in a copy that says what those
+/// who go will take.
+bool lets_go(Budget& offered, const Amounts& wanted);
+/// Less is reserved by an execution: what it draws, or all of it.
+void draw(Budget& budget, LedgerRow& ledger, const Amounts& amounts);
+void unreserve(Budget& budget, LedgerRow& ledger);
 
 /// Adds a report, all of it or nothing; counts a breach. The budget is what it has become.
 UsageResult add_usage(Budget& budget, const Amounts& deltas, TimestampMs now);
@@ -50,7 +66,7 @@ void wake_if_clear(Budget& budget, TimestampMs now);
 void arm(Budget& budget);
 
 std::string gate_of(const BudgetId& id);
-/// `budget <id>: <dimension> <used>/<limit>`.
-std::string refusal_text(const BudgetId& id, const Breach& breach);
+/// `budget <id>: <dimension> <used>/<limit>`, and what else must be known.
+std::string refusal_text(const Budget& budget, const Breach& breach);
 
 }  // namespace ff::core

@@ -36,12 +36,13 @@ void let_pass(GraphEdit& edit, const Snapshot& view, const FlowId& flow_id, std:
     if (places == 0) {
         return;
     }
-    for (const ExecutionId& id : view.parked(gate_of(flow_id))) {
+    const std::string gate = gate_of(flow_id);
+    for (const ExecutionId& id : view.parked(gate)) {
         if (places == 0) {
             break;
         }
         const Execution* waiting = edit.execution(id);
-        if (waiting != nullptr && waiting->gate) {
+        if (waiting != nullptr && waiting->gate == gate) {
             make_eligible(edit.change_execution(id), ctx.now);
             places -= 1;
         }

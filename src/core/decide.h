@@ -439,6 +439,7 @@ Decision<Done> decide(const Snapshot& view, const UpdateBudgetLimits& args, cons
 
 expected<void> validate(ReportUsage& args);
 void reads(const ReportUsage& args, ReadSet& set);
+void reads_more(const Snapshot& view, const ReportUsage& args, ReadSet& set);
 Decision<UsageResult> decide(const Snapshot& view, const ReportUsage& args, const Context& ctx);
 
 expected<void> validate(ReportUsageAdmin& args);
@@ -455,6 +456,10 @@ void reads(const ReleaseBudget& args, ReadSet& set);
 Decision<ReleaseBudgetResult> decide(const Snapshot& view, const ReleaseBudget& args,
                                      const Context& ctx);
 
+expected<void> validate(ApproveBudget& args);
+void reads(const ApproveBudget& args, ReadSet& set);
+Decision<ApproveBudgetResult> decide(const Snapshot& view, const ApproveBudget& args,
+                                     const Context& ctx);
 expected<void> validate(ResetBudget& args);
 void reads(const ResetBudget& args, ReadSet& set);
 Decision<ResetBudgetResult> decide(const Snapshot& view, const ResetBudget& args,
@@ -467,6 +472,9 @@ Decision<AttachmentResult> decide(const Snapshot& view, const AttachBudget& args
 
 expected<void> validate(DetachBudget& args);
 void reads(const DetachBudget& args, ReadSet& set);
+void reads_more(const Snapshot& view, const AttachQuota& args, ReadSet& set);
+void reads_more(const Snapshot& view, const CheckAdmission& args, ReadSet& set);
+void reads_more(const Snapshot& view, const ReleaseAdmission& args, ReadSet& set);
 void reads_more(const Snapshot& view, const DetachBudget& args, ReadSet& set);
 Decision<AttachmentResult> decide(const Snapshot& view, const DetachBudget& args,
                                   const Context& ctx);

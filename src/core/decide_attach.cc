@@ -4,6 +4,7 @@
 #include "core/admission.h"
 #include "core/decide.h"
 #include "core/transitions.h"
+#include "core/validate.h"
 
 namespace ff::core {
 
@@ -39,22 +40,34 @@ std::string gate_of(const Link& link) {
                                                 : core::gate_of(policy_of(link));
 }
 
-expected<void> check_target(const Link& link) {
-    switch (link.target.type) {
+/// Does it count by key?
+bool is_by_key(const Snapshot& view, const Link& link) {
+    const QuotaPolicy* policy =
+        link.limit.kind == LimitKind::quota ? view.limits.policy(policy_of(link)) : nullptr;
+    return policy != nullptr && policy->limits.per_key;
+}
+/// Where the execution would wait for it.
+std::string gate_of(const Snapshot& view, const Link& link, const Execution& e) {
+    return is_by_key(view, link) && e.limit_key
+               ? core::gate_of(policy_of_key(policy_of(link), *e.limit_key))
+               : gate_of(link);
+}
+
+template <class Args>
+expected<void> check_target(Args& args) {
+    switch (args.target_type) {
         case LimitTarget::execution:
-            if (!ExecutionId::parse(link.target.id)) {
-                return ff::fail(ErrorCode::invalid_input,
-                                "target_id: not an execution id: " + link.target.id);
-            }
-            return {};
+            return rewrite_id<ExecutionId>(args.target_id)
+                       ? expected<void>()
+                       : ff::fail(ErrorCode::invalid_input,
+                                  "target_id: not an execution id: " + args.target_id);
         case LimitTarget::flow:
-            if (!FlowId::parse(link.target.id)) {
-                return ff::fail(ErrorCode::invalid_input,
-                                "target_id: not a flow id: " + link.target.id);
-            }
-            return {};
-        case LimitTarget::lane: return check_lane("target_id", link.target.id);
-        case LimitTarget::namespace_: return check_namespace("target_id", link.target.id);
+            return rewrite_id<FlowId>(args.target_id)
+                       ? expected<void>()
+                       : ff::fail(ErrorCode::invalid_input,
+                                  "target_id: not a flow id: " + args.target_id);
+        case LimitTarget::lane: return check_lane("target_id", args.target_id);
+        case LimitTarget::namespace_: return check_namespace("target_id", args.target_id);
     }
     return {};
 }
@@ -92,8 +105,11 @@ expected<void> check_exists(const Snapshot& view, const Link& link) {
                        ? expected<void>()
                        : ff::fail(ErrorCode::flow_not_found);
         case LimitTarget::lane:
-            return view.lane(link.target.id) != nullptr ? expected<void>()
-                                                        : ff::fail(ErrorCode::lane_not_found);
+            return view.lane(link.target.id) != nullptr
+                       ? expected<void>()
+                       : ff::fail(ErrorCode::lane_not_found, "there is no lane " + link.target.id +
+                                                                 " yet: it comes with its "
+                                                                 "first execution");
         case LimitTarget::namespace_: return {};
     }
     return {};
@@ -159,7 +175,9 @@ Decision<AttachmentResult> attach(const Snapshot& view, const Link& link) {
         }
     } else if (link.target.type == LimitTarget::execution) {
         const Execution* e = view.execution(*ExecutionId::parse(link.target.id));
-        if (e->quota && *e->quota != policy_of(link)) {
+        const QuotaPolicy* other = e->quota ? view.limits.policy(*e->quota) : nullptr;
+        // One that is not defined any more, or never was, limits nothing.
+        if (other != nullptr && !other->deleted && *e->quota != policy_of(link)) {
             return ff::fail(ErrorCode::quota_attach_conflict,
                             "the execution has policy " + e->quota->to_string());
         }
@@ -170,7 +188,8 @@ Decision<AttachmentResult> attach(const Snapshot& view, const Link& link) {
     Changes changes;
     const bool by_place =
         link.target.type == LimitTarget::lane || link.target.type == LimitTarget::namespace_;
-    changes.put_attachments.push_back({{link.limit.kind, link.limit.id, link.target}, by_place});
+    changes.put_attachments.push_back(
+        {{link.limit.kind, link.limit.id, link.target}, by_place, is_by_key(view, link)});
     mark_target(view, link, changes);
     return {AttachmentResult{true}, std::move(changes)};
 }
@@ -205,12 +224,17 @@ Decision<AttachmentResult> detach(const Snapshot& view, const Link& link, const 
                 std::erase(ids, budget_of(link));
                 set_own_budgets(e, ids);
             }
-            if (e.gate == gate_of(link)) {
+            if (e.gate == gate_of(view, link, e)) {
                 make_eligible(e, ctx.now);
             }
             changes.put_executions.push_back(std::move(e));
         }
         return {AttachmentResult{true}, std::move(changes)};
+    }
+    if (is_by_key(view, link)) {
+        QuotaPolicy policy = *view.limits.policy(policy_of(link));
+        tell_keys(policy, KeysTask::release, ctx.now);
+        changes.put_policies.push_back(std::move(policy));
     }
     release_waiting(view, link, changes, ctx);
     return {AttachmentResult{true}, std::move(changes)};
@@ -224,16 +248,25 @@ void read_waiting_at(const Snapshot& view, const Link& link, ReadSet& set) {
 
 }  // namespace
 
-expected<void> validate(AttachBudget& args) { return check_target(link_of(args)); }
-expected<void> validate(DetachBudget& args) { return check_target(link_of(args)); }
-expected<void> validate(AttachQuota& args) { return check_target(link_of(args)); }
-expected<void> validate(DetachQuota& args) { return check_target(link_of(args)); }
+expected<void> validate(AttachBudget& args) { return check_target(args); }
+expected<void> validate(DetachBudget& args) { return check_target(args); }
+expected<void> validate(AttachQuota& args) { return check_target(args); }
+expected<void> validate(DetachQuota& args) { return check_target(args); }
 
 void reads(const AttachBudget& args, ReadSet& set) { read_link(link_of(args), set); }
 void reads(const DetachBudget& args, ReadSet& set) { read_link(link_of(args), set); }
 void reads(const AttachQuota& args, ReadSet& set) { read_link(link_of(args), set); }
 void reads(const DetachQuota& args, ReadSet& set) { read_link(link_of(args), set); }
 
+void reads_more(const Snapshot& view, const AttachQuota& args, ReadSet& set) {
+    if (args.target_type != LimitTarget::execution) {
+        return;
+    }
+    const Execution* e = view.execution(*ExecutionId::parse(args.target_id));
+    if (e != nullptr && e->quota && !view.limits.knows_policy(*e->quota)) {
+        set.limits.policies.push_back(*e->quota);
+    }
+}
 void reads_more(const Snapshot& view, const DetachBudget& args, ReadSet& set) {
     read_waiting_at(view, link_of(args), set);
 }
@@ -258,7 +291,7 @@ Decision<AttachmentResult> decide(const Snapshot& view, const DetachBudget& args
 
 Decision<AttachmentResult> decide(const Snapshot& view, const AttachQuota& args, const Context&) {
     const QuotaPolicy* policy = view.limits.policy(args.quota_policy_id);
-    if (policy == nullptr || policy->deleted || policy->unnamed) {
+    if (policy == nullptr || policy->deleted || policy->unnamed || policy->parent) {
         return ff::fail(ErrorCode::quota_policy_not_found);
     }
     return attach(view, link_of(args));
@@ -267,7 +300,8 @@ Decision<AttachmentResult> decide(const Snapshot& view, const AttachQuota& args,
 Decision<AttachmentResult> decide(const Snapshot& view, const DetachQuota& args,
                                   const Context& ctx) {
     const QuotaPolicy* policy = view.limits.policy(args.quota_policy_id);
-    if (policy == nullptr || policy->deleted || policy->unnamed) {
+    const bool defined = policy != nullptr && !policy->deleted && !policy->unnamed;
+    if (!defined && !is_attached(view, link_of(args))) {
         return ff::fail(ErrorCode::quota_policy_not_found);
     }
     return detach(view, link_of(args), ctx);

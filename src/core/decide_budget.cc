@@ -1,6 +1,7 @@
 // Budgets: definition, reports, release, reset.
 #include <algorithm>
 
+#include <ff/json.h>
 #include "core/admission.h"
 #include "core/decide.h"
 #include "core/validate.h"
@@ -10,6 +11,7 @@ namespace ff::core {
 namespace {
 
 constexpr std::size_t dedup_key_bytes_max = 512;
+constexpr std::size_t actor_bytes_max = 256;
 
 /// What a budget applies to by its scope; nothing when the scope only describes it.
 std::optional<TargetKey> scope_target(const CreateBudget& args) {
@@ -43,21 +45,29 @@ struct Report {
     const std::string& dedup_key;
     std::optional<ExecutionId> execution;
     bool ledger = false;
+    bool settle = false;
 };
 
-void add_to_ledger(const Snapshot& view, const Budget& budget, const Report& report,
-                   Changes& changes, TimestampMs now) {
-    const LedgerKey key{report.budget_id, *report.execution};
-    const LedgerRow* found = view.limits.ledger(key);
-    LedgerRow row{key, budget.reset_count, {}, now};
-    if (found != nullptr && found->reset_epoch == budget.reset_count) {
-        row.spent = found->spent;
+/// Does somebody hold a part of it? Then who reports may.
+void read_reserved(const Snapshot& view, const BudgetId& id, const ExecutionId& execution,
+                   ReadSet& set) {
+    const Budget* budget = view.limits.budget(id);
+    if (budget != nullptr && !budget->reserved.empty() &&
+        !view.limits.knows_ledger({id, execution})) {
+        set.limits.ledgers.push_back({id, execution});
+    }
+}
+
+void add_to_ledger(const Budget& budget, const Report& report, LedgerRow& row, TimestampMs now) {
+    row.updated_at = now;
+    if (row.reset_epoch != budget.reset_count) {
+        row.reset_epoch = budget.reset_count;
+        row.spent.clear();
     }
     for (const auto& [dimension, delta] : report.deltas) {
         std::uint64_t& sum = row.spent[dimension];
         sum = add_amounts(sum, delta);
     }
-    changes.put_ledgers.push_back(std::move(row));
 }
 
 Decision<UsageResult> decide_report(const Snapshot& view, const Report& report,
@@ -77,9 +87,16 @@ Decision<UsageResult> decide_report(const Snapshot& view, const Report& report,
     }
     Budget budget = *found;
     Changes changes;
+    // What it has in the ledger, and whether that changes.
+    const LedgerKey key{report.budget_id, report.execution.value_or(ExecutionId{})};
+    const LedgerRow* held =
+        report.execution && view.limits.knows_ledger(key) ? view.limits.ledger(key) : nullptr;
+    LedgerRow row = held != nullptr ? *held : LedgerRow{key, budget.reset_count, {}, {}, ctx.now};
+    draw(budget, row, report.deltas);
     UsageResult result = add_usage(budget, report.deltas, ctx.now);
-    const Breach breach{result.dimension, result.current_usage, result.limit};
+    const Breach breach{result.dimension, result.current_usage, result.limit, 0};
     if (result.outcome == UsageOutcome::hard_breach) {
+        budget.reserved = found->reserved;  // nothing of it counts, nothing was drawn
         changes.log_events.push_back(
             budget_event(budget, "budget_hard_breach", breach, report.execution, ctx.now));
         if (budget.on_hard_limit == OnHardLimit::cancel && !budget.cancel_dim) {
@@ -92,13 +109,23 @@ Decision<UsageResult> decide_report(const Snapshot& view, const Report& report,
         return {std::move(result), std::move(changes)};
     }
     if (report.ledger) {
-        add_to_ledger(view, budget, report, changes, ctx.now);
+        add_to_ledger(budget, report, row, ctx.now);
+    }
+    if (report.settle) {
+        unreserve(budget, row);
+        wake_if_clear(budget, ctx.now);
+        arm(budget);
+    }
+    if (held != nullptr || report.ledger) {
+        changes.put_ledgers.push_back(std::move(row));
     }
     if (!report.dedup_key.empty()) {
         changes.put_dedups.push_back(
             {{report.budget_id, report.dedup_key}, ctx.now, ctx.now + usage_dedup_ms});
     }
-    if (result.outcome == UsageOutcome::soft_breach && budget.on_soft_limit == OnSoftLimit::warn) {
+    result.needs_approval =
+        result.outcome == UsageOutcome::soft_breach && unapproved(budget).has_value();
+    if (result.outcome == UsageOutcome::soft_breach && budget.on_soft_limit != OnSoftLimit::none) {
         changes.log_events.push_back(
             budget_event(budget, "budget_soft_breach", breach, report.execution, ctx.now));
     }
@@ -113,12 +140,14 @@ Decision<UsageResult> decide_report(const Snapshot& view, const Report& report,
 expected<void> validate(CreateBudget& args) {
     FF_TRY_VOID(check_budget(args));
     const auto target = scope_target(args);
-    if (target && target->type == LimitTarget::execution && !ExecutionId::parse(target->id)) {
+    if (target && target->type == LimitTarget::execution &&
+        !rewrite_id<ExecutionId>(args.scope_id)) {
         return ff::fail(ErrorCode::invalid_budget_scope,
-                        "scope_id: not an execution id: " + target->id);
+                        "scope_id: not an execution id: " + args.scope_id);
     }
-    if (target && target->type == LimitTarget::flow && !FlowId::parse(target->id)) {
-        return ff::fail(ErrorCode::invalid_budget_scope, "scope_id: not a flow id: " + target->id);
+    if (target && target->type == LimitTarget::flow && !rewrite_id<FlowId>(args.scope_id)) {
+        return ff::fail(ErrorCode::invalid_budget_scope,
+                        "scope_id: not a flow id: " + args.scope_id);
     }
     return {};
 }
@@ -216,10 +245,15 @@ void reads(const ReportUsage& args, ReadSet& set) {
     read_report(args.budget_id, args.dedup_key, set);
 }
 
+void reads_more(const Snapshot& view, const ReportUsage& args, ReadSet& set) {
+    read_reserved(view, args.budget_id, args.lease.execution_id, set);
+}
+
 Decision<UsageResult> decide(const Snapshot& view, const ReportUsage& args, const Context& ctx) {
-    return decide_report(
-        view, {args.budget_id, args.dimensions, args.dedup_key, args.lease.execution_id, false},
-        ctx);
+    return decide_report(view,
+                         {args.budget_id, args.dimensions, args.dedup_key, args.lease.execution_id,
+                          false, args.settle},
+                         ctx);
 }
 
 expected<void> validate(ReportUsageAdmin& args) {
@@ -270,13 +304,57 @@ Decision<ReleaseBudgetResult> decide(const Snapshot& view, const ReleaseBudget& 
     Budget budget = *found;
     Changes changes;
     release_spend(budget, *ledger, ctx.now);
+    LedgerRow rest = *ledger;
+    rest.spent.clear();
     wake_if_clear(budget, ctx.now);
     arm(budget);
     changes.log_events.push_back(
         budget_event(budget, "budget_released", {}, args.execution_id, ctx.now));
-    changes.delete_ledgers.push_back(key);
+    if (rest.reserved.empty()) {
+        changes.delete_ledgers.push_back(key);
+    } else {
+        changes.put_ledgers.push_back(std::move(rest));
+    }
     changes.put_budgets.push_back(std::move(budget));
     return {ReleaseBudgetResult{true}, std::move(changes)};
+}
+
+expected<void> validate(ApproveBudget& args) {
+    return check_label("actor", args.actor, 0, actor_bytes_max);
+}
+
+void reads(const ApproveBudget& args, ReadSet& set) { need_budget(args.budget_id, set); }
+
+Decision<ApproveBudgetResult> decide(const Snapshot& view, const ApproveBudget& args,
+                                     const Context& ctx) {
+    const Budget* found = view.limits.budget(args.budget_id);
+    if (found == nullptr) {
+        return ff::fail(ErrorCode::budget_not_found);
+    }
+    if (found->on_soft_limit != OnSoftLimit::approve) {
+        return ff::fail(ErrorCode::invalid_input,
+                        "the budget asks for no approval: its on_soft_limit is " +
+                            std::string(to_string(found->on_soft_limit)));
+    }
+    if (found->approved_period == found->reset_count) {
+        return ApproveBudgetResult{false};
+    }
+    Budget budget = *found;
+    Changes changes;
+    LogEvent event = budget_event(budget, "budget_approved", unapproved(budget).value_or(Breach{}),
+                                  std::nullopt, ctx.now);
+    if (!args.actor.empty()) {
+        js::Value payload = *js::parse(event.payload);
+        payload.set("actor", args.actor);
+        event.payload = js::dump(payload);
+    }
+    changes.log_events.push_back(std::move(event));
+    budget.approved_period = budget.reset_count;
+    budget.updated_at = ctx.now;
+    wake_if_clear(budget, ctx.now);
+    arm(budget);
+    changes.put_budgets.push_back(std::move(budget));
+    return {ApproveBudgetResult{true}, std::move(changes)};
 }
 
 expected<void> validate(ResetBudget&) { return {}; }

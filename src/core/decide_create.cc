@@ -88,6 +88,7 @@ void append_tag_events(const CreateExecution& args, const Execution& e, Changes&
         event.at = now;
         event.eid = e.eid;
         event.execution_id = e.id;
+        event.flow_id = e.flow_id;
         event.ns = args.ns;
         event.tags = snapshot;
         event.payload = js::dump(js::Object{{"tag", key}, {"value", value}, {"previous", nullptr}});
@@ -127,6 +128,8 @@ Execution new_execution(const PreparedCreate& command, const Policy& policy, con
     }
     e.quota = policy.quota_policy_id;
     set_own_budgets(e, policy.budget_ids);
+    e.reserve = policy.budget_reserve;
+    e.limit_key = policy.limit_key;
     set_state(e, state, ctx.now);
     return e;
 }
@@ -141,9 +144,9 @@ void attach_limits(const Snapshot& view, const PreparedCreate& command, Executio
     const TargetKey self{LimitTarget::execution, e.id.to_string()};
     auto budgets = own_budgets(e);
     if (command.args.execution_id && view.limits.any_places()) {
-        for (const AttachmentKey& key : view.limits.places()) {
-            if (key.target == self && key.kind == LimitKind::budget) {
-                budgets.push_back(BudgetId{key.limit.uuid});
+        for (const LimitKey& limit : view.limits.placed_at(self)) {
+            if (limit.kind == LimitKind::budget) {
+                budgets.push_back(BudgetId{limit.id.uuid});
             }
         }
         std::ranges::sort(budgets);

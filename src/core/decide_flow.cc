@@ -395,10 +395,25 @@ void set_policy(EdgeGroup& group, const GroupPolicy& policy) {
     group.force_cancel_shared = policy.force_cancel_shared;
 }
 
+namespace {
+
+LogEvent policy_event(const Flow& flow, const EdgeGroup& group, TimestampMs now) {
+    return flow_event(
+        flow, LogFamily::operator_, "edge_group_policy_set",
+        js::dump(js::Object{{"downstream_execution_id", group.downstream.to_string()},
+                            {"policy", std::string(to_string(group.policy))},
+                            {"k", static_cast<std::uint64_t>(group.k)},
+                            {"on_satisfied", std::string(to_string(group.on_satisfied))}}),
+        now);
+}
+
+}  // namespace
+
 Decision<SetPolicyResult> decide(const Snapshot& view, const SetEdgeGroupPolicy& args,
                                  const Context& ctx) {
-    if (auto flow = open_flow(view, args.flow_id); !flow) {
-        return std::move(flow).error();
+    const auto flow = open_flow(view, args.flow_id);
+    if (!flow) {
+        return flow.error();
     }
     if (!is_member(view, args.flow_id, args.downstream_execution_id)) {
         return ff::fail(ErrorCode::execution_not_in_flow, args.downstream_execution_id.to_string());
@@ -413,7 +428,9 @@ Decision<SetPolicyResult> decide(const Snapshot& view, const SetEdgeGroupPolicy&
         return SetPolicyResult{false};
     }
     GraphEdit edit(view, ctx);
-    set_policy(edit.change_group(args.flow_id, args.downstream_execution_id), args.policy);
+    EdgeGroup& group = edit.change_group(args.flow_id, args.downstream_execution_id);
+    set_policy(group, args.policy);
+    edit.changes().log_events.push_back(policy_event(**flow, group, ctx.now));
     return {SetPolicyResult{true}, edit.take()};
 }
 
@@ -709,6 +726,10 @@ Decision<FlowStateResult> decide(const Snapshot& view, const ResumeFlow& args, c
     const Flow* found = view.flow(args.flow_id);
     if (found == nullptr) {
         return ff::fail(ErrorCode::flow_not_found);
+    }
+    if (!found->paused && found->state != FlowState::open) {
+        return ff::fail(ErrorCode::flow_already_terminal,
+                        "flow " + found->id.to_string() + " has ended");
     }
     if (!found->paused) {
         return state_of(*found);

@@ -84,8 +84,7 @@ void mark_cancelled(GraphEdit& edit, const FlowId& flow_id, CancellationPolicy p
     edit.finish_if_done(flow);
     edit.changes().log_events.push_back(flow_event(
         flow, LogFamily::operator_, "flow_cancel_requested",
-        js::dump(js::Object{{"flow_id", flow_id.to_string()},
-                            {"cancellation_policy", std::string(to_string(policy))},
+        js::dump(js::Object{{"cancellation_policy", std::string(to_string(policy))},
                             {"reason", reason},
                             {"member_count", static_cast<std::uint64_t>(targets.size())}}),
         ctx.now));
@@ -242,22 +241,33 @@ std::vector<ExecutionId> in_graph_order(const Snapshot& view, const FlowId& flow
 
 /// What a retry runs again, upstreams first.
 std::vector<ExecutionId> retried(const Snapshot& view, const RetryFlow& args) {
-    std::set<ExecutionId> reached;  // by way of something that is run again
+    std::set<ExecutionId> below;    // the node it begins at, and what hangs on it
+    std::set<ExecutionId> reached;  // of these, what is run again
     std::vector<ExecutionId> out;
-    std::map<ExecutionId, std::vector<ExecutionId>> upstreams;
+    std::map<ExecutionId, std::vector<const Edge*>> inbound;
     for (const Edge* edge : view.edges_of(args.flow_id)) {
-        upstreams[edge->downstream].push_back(edge->upstream);
+        inbound[edge->downstream].push_back(edge);
     }
+    // One that was skipped would wait for ever behind a failure that stays one.
+    const auto stays_bad = [&](const Edge* edge) {
+        const Execution* upstream = view.execution(edge->upstream);
+        return edge->kind == DependencyKind::success_only && upstream != nullptr &&
+               (is_retried(*upstream) || upstream->state.outcome == TerminalOutcome::skipped) &&
+               !reached.contains(edge->upstream);
+    };
     for (const ExecutionId& id : in_graph_order(view, args.flow_id)) {
         const Execution* e = view.execution(id);
-        const bool below = std::ranges::any_of(
-            upstreams[id], [&](const ExecutionId& up) { return reached.contains(up); });
-        const bool chosen = !args.from || *args.from == id || below;
-        const bool again = e != nullptr && chosen &&
-                           (is_retried(*e) ||
-                            (args.include_skipped && e->state.outcome == TerminalOutcome::skipped &&
-                             (below || !args.from || *args.from == id)));
-        if (again) {
+        const auto& edges = inbound[id];
+        if (args.from == id || std::ranges::any_of(edges, [&](const Edge* edge) {
+                return below.contains(edge->upstream);
+            })) {
+            below.insert(id);
+        }
+        if (e == nullptr || (args.from && !below.contains(id))) {
+            continue;
+        }
+        const bool skipped = args.include_skipped && e->state.outcome == TerminalOutcome::skipped;
+        if (is_retried(*e) || (skipped && std::ranges::none_of(edges, stays_bad))) {
             out.push_back(id);
             reached.insert(id);
         }
@@ -301,6 +311,14 @@ Decision<RetryFlowResult> decide(const Snapshot& view, const RetryFlow& args, co
     }
     RetryFlowResult reply;
     reply.replayed = retried(view, args);
+    if (args.from && reply.replayed.empty()) {
+        const Execution* e = view.execution(*args.from);
+        if (e != nullptr && e->state.outcome == TerminalOutcome::skipped) {
+            return ff::fail(ErrorCode::invalid_input,
+                            "from: " + args.from->to_string() +
+                                " was skipped because of what is before it; begin there");
+        }
+    }
     GraphEdit edit(view, ctx);
     for (const ExecutionId& id : reply.replayed) {
         if (auto ok = check_replay(view, *view.execution(id), ctx); !ok) {

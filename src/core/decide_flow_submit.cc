@@ -198,6 +198,7 @@ void read_graph(const PreparedGraph& graph, ReadSet& set, bool given_ids) {
     std::set<std::string> lanes;
     for (const auto& node : graph.nodes) {
         set.need(node.create.id).fresh = !given_ids;
+        need_limits_of_new(node.create, set);
         lanes.insert(node.create.args.lane_id);
     }
     set.lanes.insert(set.lanes.end(), lanes.begin(), lanes.end());

@@ -86,9 +86,6 @@ class Appender {
                 summary_ = *summary;
             }
         }
-        if (meta_.expired(now)) {
-            trim(FrameMode::best_effort, 0);  // readers have long seen it empty
-        }
     }
 
     expected<AppendedFrame> append(const Frame& frame) {
@@ -97,6 +94,10 @@ class Appender {
                 return AppendedFrame{meta_.last, meta_.frame_count, std::nullopt, true};
             }
             meta_.last_client_seq = frame.client_seq;
+        }
+        if (meta_.expired(now_)) {
+            trim(FrameMode::best_effort, 0);  // readers have long seen it empty
+            meta_.expires_at.reset();
         }
         std::optional<std::uint64_t> version;
         if (frame.mode == FrameMode::summary) {

@@ -2,10 +2,12 @@
 //
 // Deliveries are made elsewhere; here is what is remembered of them. No secret is in any error.
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include <ff/json.h>
 
+#include "base/hex.h"
 #include "core/decide.h"
 #include "core/keystore.h"
 #include "core/waitpoint_tokens.h"
@@ -35,6 +37,19 @@ HmacKey box_of(const Webhook& row) {
     return key;
 }
 
+/// Of `host`, `host:port`, `[address]` and `[address]:port`.
+bool has_good_port(std::string_view host) {
+    const std::size_t bracket = host.rfind(']');
+    const std::size_t colon = host.find(':', bracket == std::string_view::npos ? 0 : bracket);
+    if (colon == std::string_view::npos) {
+        return true;
+    }
+    const std::string_view digits = host.substr(colon + 1);
+    std::uint16_t port = 0;
+    const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    return fault == std::errc() && end == digits.data() + digits.size() && port > 0;
+}
+
 expected<void> check_url(const std::string& url) {
     const auto bad = [](const std::string& why) {
         return ff::fail(ErrorCode::invalid_input, "url: " + why);
@@ -60,24 +75,13 @@ expected<void> check_url(const std::string& url) {
     if (rest.contains('#')) {
         return bad("no fragment");
     }
-    return {};
+    return has_good_port(host) ? expected<void>() : bad("the port is no number from 1 to 65535");
 }
 
 std::string made_secret(IdSource& ids) {
     std::string out;
     for (std::size_t i = 0; i < secret_bytes_made; ++i) {
         out += static_cast<char>(ids.uniform(255));
-    }
-    return out;
-}
-
-std::string hex_of(std::string_view bytes) {
-    static constexpr std::string_view digits = "0123456789abcdef";
-    std::string out;
-    for (const char c : bytes) {
-        const auto byte = static_cast<unsigned char>(c);
-        out += digits[byte >> 4U];
-        out += digits[byte & 15U];
     }
     return out;
 }
@@ -89,7 +93,7 @@ LogEvent webhook_event(std::string type, const Webhook& row, TimestampMs now) {
     event.at = now;
     event.payload = js::dump(js::Object{{"webhook_id", row.id.to_string()},
                                         {"host", webhook_host(row.url)},
-                                        {"family", std::string(to_string(row.family))}});
+                                        {"events_of", std::string(to_string(row.family))}});
     return event;
 }
 
@@ -103,6 +107,8 @@ void let_go(Webhook& row) {
 }
 
 }  // namespace
+
+std::string made_webhook_secret_hex(IdSource& ids) { return to_hex(made_secret(ids)); }
 
 DurationMs webhook_pause_ms(std::uint64_t failures) {
     DurationMs pause = first_pause_ms;
@@ -231,7 +237,7 @@ Decision<CreateWebhookResult> decide(const Snapshot& view, const CreateWebhook& 
     FF_TRY(const HmacKey box, ctx.keystore.seal(box_of(row).kid, secret, ctx.ids));
     row.secret = box.secret;
     row.sealed = box.sealed;
-    CreateWebhookResult result{true, row.id, args.secret_hex.empty() ? hex_of(secret) : ""};
+    CreateWebhookResult result{true, row.id, args.secret_hex.empty() ? to_hex(secret) : ""};
     wipe(secret);
     Changes changes;
     changes.log_events.push_back(webhook_event("webhook_created", row, ctx.now));

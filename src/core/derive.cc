@@ -6,21 +6,23 @@
 
 namespace ff::core {
 
-std::optional<ReadyKey> ready_key(const Execution& e) {
-    if (e.gate) {
-        return ReadyKey{gate_route(*e.gate), -e.priority, e.eid};
-    }
+bool is_claimable(const Execution& e) {
     if (e.grant_expires_at) {
-        return std::nullopt;
+        return false;
     }
     const bool eligible = e.state.phase == LifecyclePhase::runnable &&
                           (e.state.eligibility == EligibilityState::eligible_now ||
                            e.state.eligibility == EligibilityState::blocked_by_route);
     const bool takeover = is_reclaimable(e.state) && !e.reclaim_not_before;
-    if (!eligible && !takeover) {
+    return eligible || takeover;
+}
+
+std::optional<ReadyKey> ready_key(const Execution& e) {
+    if (!e.gate && !is_claimable(e)) {
         return std::nullopt;
     }
-    return ReadyKey{e.route, -e.priority, e.eid};
+    return ReadyKey{e.gate ? gate_route(*e.gate) : e.route, -e.priority, e.place.value_or(e.eid),
+                    e.eid};
 }
 
 namespace {

@@ -13,17 +13,36 @@
 
 namespace ff::core {
 
-/// Place in the claim order: by route, then priority (high first), then creation.
+/// Place in the claim order: by route, then priority (high first), then creation. Who takes its
+/// turn (core/turns.h) stands where one would that was created then.
 struct ReadyKey {
     RouteId route = 0;
     std::int32_t rank = 0;  ///< minus priority
+    Eid place = 0;          ///< no two of a store have the same
     Eid eid = 0;
+
+    ReadyKey() = default;
+    ReadyKey(RouteId in, std::int32_t at, Eid number)
+        : route(in), rank(at), place(number), eid(number) {}
+    ReadyKey(RouteId in, std::int32_t at, Eid where, Eid number)
+        : route(in), rank(at), place(where), eid(number) {}
 
     auto operator<=>(const ReadyKey&) const = default;
 };
 
-/// Present iff the execution may be handed to a worker now.
+/// Could it be handed to a worker now, if no gate held it back?
+bool is_claimable(const Execution& execution);
+/// Present iff the execution may be handed to a worker now, or waits at a gate for that.
 std::optional<ReadyKey> ready_key(const Execution& execution);
+
+/// Who has the turn of its key (core/turns.h).
+struct TurnKey {
+    RouteId queue = 0;  ///< where the others of its key wait
+    Eid eid = 0;
+
+    auto operator<=>(const TurnKey&) const = default;
+};
+std::optional<TurnKey> turn_key(const Execution& execution);
 
 /// Which index of due times an execution's timer stands in.
 FF_WORD_ENUM(TimerKind, lease, wake, retention)

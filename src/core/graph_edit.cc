@@ -226,7 +226,7 @@ void GraphEdit::skip(const ExecutionId& downstream) {
     ending.outcome = TerminalOutcome::skipped;
     ending.attempt_end = AttemptLifecycle::ended_cancelled;
     ending.release_reason = "dependency_impossible";
-    ending.revoked_by = "engine";
+    ending.revoked_by = "reconciler";
     ending.revoked = true;
     ending.attempt_failure_reason = "dependency_impossible";
     ending.closed_as = StreamClosedReason::dependency_impossible;

@@ -4,6 +4,8 @@
 #include <map>
 #include <string_view>
 
+#include "core/turns.h"
+
 namespace ff::core {
 
 namespace {
@@ -200,6 +202,9 @@ std::vector<std::string> check_invariants(const Execution& e,
     findings.require(!e.grant_expires_at ||
                          (e.state.ownership != OwnershipState::leased && !is_terminal(e.state)),
                      "grant", "a grant outlived the state it was issued in");
+    if (std::string fault = turn_fault(e); !fault.empty()) {
+        findings.require(false, "turn", fault);
+    }
     check_times(e, findings);
     check_results(e, rows, findings);
     return findings.take();

@@ -12,6 +12,7 @@
 #include <openssl/params.h>
 
 #include "base/check.h"
+#include "base/hex.h"
 
 namespace ff::core {
 
@@ -43,14 +44,7 @@ const unsigned char* bytes_of(std::string_view text) {
 unsigned char* bytes_of(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
 
 std::string hex_of(const Digest& digest) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::string text;
-    text.reserve(digest.size() * 2);
-    for (const unsigned char byte : digest) {
-        text += digits[byte >> 4U];
-        text += digits[byte & 15U];
-    }
-    return text;
+    return to_hex({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
 std::string random_nonce(IdSource& ids) {
@@ -258,6 +252,14 @@ expected<bool> Keystore::holds(const HmacKey& key, std::string_view secret) {
         return unusable(key);
     }
     return same_secret(own->bytes, secret);
+}
+
+std::string sha256(std::string_view text) {
+    Digest digest{};
+    FF_CHECK(
+        EVP_Digest(text.data(), text.size(), digest.data(), nullptr, EVP_sha256(), nullptr) == 1,
+        "SHA-256 failed");
+    return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
 }  // namespace ff::core

@@ -21,6 +21,9 @@ bool same_secret(std::string_view a, std::string_view b);
 /// Overwrites the bytes and empties the text.
 void wipe(std::string& secret);
 
+/// The 32 bytes of the digest.
+std::string sha256(std::string_view text);
+
 class Keystore {
   public:
     /// `sealing_key` is 32 bytes, or empty: then secrets rest unsealed.

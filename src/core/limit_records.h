@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <ff/ids.h>
 #include <ff/limits.h>
@@ -36,8 +37,10 @@ struct Budget {
     TimestampMs updated_at = 0;
     BudgetLimits limits;
     Amounts usage;
-    bool waiting = false;                    ///< somebody may stand at its gate
-    std::optional<TimestampMs> wake_at;      ///< when to look who may leave the gate
+    Amounts reserved;                              ///< by those who run; ledger rows say who
+    std::optional<std::uint64_t> approved_period;  ///< may go past its soft limits
+    bool waiting = false;                          ///< somebody may stand at its gate
+    std::optional<TimestampMs> wake_at;            ///< when to look who may leave the gate
     std::optional<std::string> cancel_dim;   ///< what it covers is being cancelled because of this
     std::optional<ExecutionId> cancel_from;  ///< and so far it has come
     std::optional<TimestampMs> timer_at;     ///< when time must look at it; kept by arm()
@@ -58,6 +61,7 @@ struct LedgerRow {
     LedgerKey key;
     std::uint64_t reset_epoch = 0;
     Amounts spent;
+    Amounts reserved;  ///< whatever the period
     TimestampMs updated_at = 0;
 
     bool operator==(const LedgerRow&) const = default;
@@ -78,6 +82,12 @@ struct UsageDedup {
     bool operator==(const UsageDedup&) const = default;
 };
 
+/// What is to be done with the keys of a policy that counts by key, a page at a time.
+FF_WORD_ENUM(KeysTask, none, wake, release, end)
+
+/// A policy that counts by key gives nothing itself: each key has a row of its own, from the first
+/// that asks until nothing is taken and nobody waits. Its limits are those of its parent, taken
+/// over whenever it is looked at.
 struct QuotaPolicy {
     QuotaPolicyId id;
     QuotaLimits limits;
@@ -91,6 +101,10 @@ struct QuotaPolicy {
     std::optional<TimestampMs> wake_at;  ///< when to look who may leave the gate
     bool unnamed = false;                ///< nobody defined it: the numbers came with a check
     bool deleted = false;                ///< goes when nobody waits any more
+    std::optional<QuotaPolicyId> parent;   ///< of one key: the policy that counts by key
+    std::optional<std::string> limit_key;  ///< of one key
+    KeysTask keys_task = KeysTask::none;   ///< of one key: only `release`, for who waits
+    std::optional<std::string> keys_from;  ///< so far it has come
 
     bool operator==(const QuotaPolicy&) const = default;
 };
@@ -135,6 +149,7 @@ struct Attachment {
     /// Claims and creates look at all of these: those of lanes and namespaces, and those of an
     /// execution or flow that was named before it was there. The others know of it themselves.
     bool by_place = false;
+    bool by_key = false;  ///< of a policy that counts by key
 
     bool operator==(const Attachment&) const = default;
 };
@@ -152,6 +167,7 @@ struct LimitKey {
 struct LimitWork {
     ExecutionId execution;
     bool forget_start = false;  ///< it never began: its start does not count either
+    std::vector<BudgetId> reserved_in;
 
     bool operator==(const LimitWork&) const = default;
 };

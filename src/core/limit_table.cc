@@ -85,23 +85,62 @@ std::vector<Attachment> LimitTable::attached_to(const TargetKey& target) const {
     return out;
 }
 
-const std::vector<std::string>& LimitTable::attached(const LimitReads::Attached& ask) const {
+const std::vector<std::string>& LimitTable::attached(const LimitReads::PageOf& ask) const {
     const auto it = attached_.find(ask);
     FF_CHECK(it != attached_.end(), "what a limit is attached to was not loaded");
     return it->second;
 }
 
-bool LimitTable::knows_attached(const LimitReads::Attached& ask) const {
+bool LimitTable::knows_attached(const LimitReads::PageOf& ask) const {
     return attached_.contains(ask);
 }
 
-std::vector<AttachmentKey> LimitTable::places() const {
+const std::vector<std::string>& LimitTable::keys(const LimitReads::PageOf& ask) const {
+    const auto it = keys_.find(ask);
+    FF_CHECK(it != keys_.end(), "the keys of a policy were not loaded");
+    return it->second;
+}
+
+bool LimitTable::any_places() const {
     FF_CHECK(places_.has_value(), "the attachments by place were not loaded");
-    return {places_->begin(), places_->end()};
+    return !places_->empty();
+}
+
+const std::set<LimitKey>& LimitTable::placed_at(const TargetKey& target) const {
+    static const std::set<LimitKey> none;
+    FF_CHECK(places_.has_value(), "the attachments by place were not loaded");
+    const auto it = places_->find(target);
+    return it == places_->end() ? none : it->second;
+}
+
+void LimitTable::place(const AttachmentKey& key, bool there) {
+    if (!places_) {
+        return;
+    }
+    const LimitKey limit{key.kind, key.limit};
+    if (there) {
+        (*places_)[key.target].insert(limit);
+    } else if (const auto it = places_->find(key.target); it != places_->end()) {
+        it->second.erase(limit);
+        if (it->second.empty()) {
+            places_->erase(it);
+        }
+    }
 }
 
 void LimitTable::load_budget(const BudgetId& id, std::optional<Budget> row) {
-    budgets[id].load(std::move(row));
+    Tracked<Budget>& known = budgets[id];
+    if (!known.dirty && looked_.erase(id) > 0) {
+        known = {};  // now that nobody else changes it, it may differ
+    }
+    known.load(std::move(row));
+}
+
+void LimitTable::look_at_budget(const BudgetId& id, std::optional<Budget> row) {
+    if (!knows_budget(id)) {
+        budgets[id].load(std::move(row));
+        looked_.insert(id);
+    }
 }
 
 void LimitTable::load_ledger(const LedgerKey& key, std::optional<LedgerRow> row) {
@@ -113,7 +152,18 @@ void LimitTable::load_dedup(const DedupKey& key, std::optional<UsageDedup> row) 
 }
 
 void LimitTable::load_policy(const QuotaPolicyId& id, std::optional<QuotaPolicy> row) {
-    policies[id].load(std::move(row));
+    Tracked<QuotaPolicy>& known = policies[id];
+    if (!known.dirty && looked_policies_.erase(id) > 0) {
+        known = {};  // now that nobody else changes it, it may differ
+    }
+    known.load(std::move(row));
+}
+
+void LimitTable::look_at_policy(const QuotaPolicyId& id, std::optional<QuotaPolicy> row) {
+    if (!knows_policy(id)) {
+        policies[id].load(std::move(row));
+        looked_policies_.insert(id);
+    }
 }
 
 void LimitTable::load_window(const QuotaPolicyId& id, std::vector<Admission> aged,
@@ -143,16 +193,27 @@ void LimitTable::load_admissions_of(const ExecutionId& id, std::vector<Admission
     all_admissions_.insert(id);
 }
 
+void LimitTable::note_by_key(const Attachment& row) {
+    if (row.by_key) {
+        by_key_.insert(row.key.limit);
+    }
+}
+
 void LimitTable::load_target(const TargetKey& key, std::vector<Attachment> rows) {
     for (Attachment& row : rows) {
+        note_by_key(row);
         const AttachmentKey attachment = row.key;
         attachments[attachment].load(std::move(row));
     }
     targets_.insert(key);
 }
 
-void LimitTable::load_attached(const LimitReads::Attached& ask, std::vector<std::string> ids) {
+void LimitTable::load_attached(const LimitReads::PageOf& ask, std::vector<std::string> ids) {
     attached_.try_emplace(ask, std::move(ids));
+}
+
+void LimitTable::load_keys(const LimitReads::PageOf& ask, std::vector<std::string> keys) {
+    keys_.try_emplace(ask, std::move(keys));
 }
 
 void LimitTable::load_places(std::vector<Attachment> rows) {
@@ -161,13 +222,12 @@ void LimitTable::load_places(std::vector<Attachment> rows) {
     }
     places_.emplace();
     for (const Attachment& row : rows) {
-        places_->insert(row.key);
+        note_by_key(row);
+        place(row.key, true);
     }
     for (const auto& [key, row] : attachments) {
-        if (row.dirty && row.current && row.current->by_place) {
-            places_->insert(key);
-        } else if (row.dirty) {
-            places_->erase(key);
+        if (row.dirty) {
+            place(key, row.current && row.current->by_place);
         }
     }
 }
@@ -198,17 +258,12 @@ void LimitTable::apply(Changes& changes) {
     }
     for (const AttachmentKey& key : changes.delete_attachments) {
         attachments[key].erase();
-        if (places_) {
-            places_->erase(key);
-        }
+        place(key, false);
     }
     for (Attachment& row : changes.put_attachments) {
+        note_by_key(row);
         const AttachmentKey key = row.key;
-        if (places_ && row.by_place) {
-            places_->insert(key);
-        } else if (places_) {
-            places_->erase(key);
-        }
+        place(key, row.by_place);
         attachments[key].put(std::move(row));
     }
 }
@@ -222,7 +277,8 @@ void LimitTable::clear() {
 bool LimitTable::empty() const {
     return budgets.empty() && ledgers.empty() && dedups.empty() && policies.empty() &&
            admissions.empty() && attachments.empty() && windows_.empty() && aged_.empty() &&
-           all_admissions_.empty() && targets_.empty() && attached_.empty() && !places_;
+           all_admissions_.empty() && targets_.empty() && attached_.empty() && keys_.empty() &&
+           !places_;
 }
 
 bool LimitTable::dirty() const {

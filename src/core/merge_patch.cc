@@ -1,7 +1,10 @@
 #include "core/merge_patch.h"
 
 #include <algorithm>
+#include <string>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace ff::core {
 
@@ -29,6 +32,64 @@ void put_nulls(js::Value& value) {
     }
 }
 
+/// The members of an object by name, while it is changed. One by one below a size; an index above.
+class Members {
+  public:
+    Members(js::Object& members, std::size_t changes)
+        : members_(members), indexed_(changes >= 8 && members.size() + changes > 64) {
+        if (indexed_) {
+            for (std::size_t i = 0; i < members_.size(); ++i) {
+                places_.try_emplace(members_[i].first, i);
+            }
+        }
+    }
+
+    /// Null when it is not there.
+    js::Member* find(const std::string& name) {
+        if (indexed_) {
+            const auto it = places_.find(name);
+            return it != places_.end() ? &members_[it->second] : nullptr;
+        }
+        const auto it = std::ranges::find(members_, name, &js::Member::first);
+        return it != members_.end() ? &*it : nullptr;
+    }
+    void add(std::string name, js::Value value) {
+        if (indexed_) {
+            places_.emplace(name, members_.size());
+        }
+        members_.emplace_back(std::move(name), std::move(value));
+    }
+    void remove(js::Member& member) {
+        const std::size_t place = static_cast<std::size_t>(&member - members_.data());
+        if (indexed_) {
+            places_.erase(member.first);
+            gone_.push_back(place);
+        } else {
+            members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(place));
+        }
+    }
+    /// Closes the gaps.
+    void finish() {
+        std::ranges::sort(gone_);
+        auto next_gone = gone_.begin();
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < members_.size() && !gone_.empty(); ++i) {
+            if (next_gone != gone_.end() && *next_gone == i) {
+                ++next_gone;
+            } else if (kept++ != i) {
+                members_[kept - 1] = std::move(members_[i]);
+            }
+        }
+        members_.resize(gone_.empty() ? members_.size() : kept);
+    }
+
+  private:
+    js::Object& members_;
+    const bool indexed_;
+    std::unordered_map<std::string, std::size_t> places_;
+    std::vector<std::size_t> gone_;
+};
+
 }  // namespace
 
 void merge_into(js::Value& target, js::Value patch) {
@@ -40,21 +101,22 @@ void merge_into(js::Value& target, js::Value patch) {
     if (target.if_object() == nullptr) {
         target = js::Object();
     }
-    js::Object& members = *target.if_object();
+    Members members(*target.if_object(), changes->size());
     for (js::Member& change : *changes) {
-        const auto member = std::ranges::find(members, change.first, &js::Member::first);
+        js::Member* member = members.find(change.first);
         if (change.second.is_null()) {
-            if (member != members.end()) {
-                members.erase(member);
+            if (member != nullptr) {
+                members.remove(*member);
             }
-        } else if (member != members.end()) {
+        } else if (member != nullptr) {
             merge_into(member->second, std::move(change.second));
         } else {
             js::Value fresh;
             merge_into(fresh, std::move(change.second));
-            members.emplace_back(std::move(change.first), std::move(fresh));
+            members.add(std::move(change.first), std::move(fresh));
         }
     }
+    members.finish();
 }
 
 expected<std::string> merge_patch(std::string_view document, std::string_view patch) {

@@ -1,6 +1,7 @@
 #include <ff/policy.h>
 
 #include <ff/json.h>
+#include <ff/limits.h>
 #include "base/utf8.h"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ constexpr std::int64_t max_retries_max = 10'000;
 constexpr DurationMs backoff_ms_max = DurationMs{30} * 24 * 60 * 60 * 1000;
 constexpr DurationMs unknown_backoff_ms = 1000;
 constexpr std::size_t budget_ids_max = 16;
+constexpr std::size_t limit_key_bytes_max = 256;
 constexpr std::size_t fallback_tiers_max = 16;
 constexpr std::size_t capability_tokens_max = 256;
 constexpr std::size_t capability_bytes_max = 4096;
@@ -156,7 +158,6 @@ class Reader {
         return Reader(*value, path_of(name));
     }
 
-  private:
     static expected<std::int64_t> to_integer(const js::Value& value, const std::string& path) {
         const js::Number* number = value.if_number();
         if (number == nullptr || number->text.find_first_of(".eE") != std::string::npos) {
@@ -172,6 +173,7 @@ class Reader {
         return *integer;
     }
 
+  private:
     const js::Value& object_;
     std::string path_;
 };
@@ -335,6 +337,49 @@ expected<std::vector<BudgetId>> read_budget_ids(const Reader& reader) {
     return ids;
 }
 
+expected<std::optional<std::string>> read_limit_key(const Reader& reader) {
+    const js::Value* found = reader.find("limit_key");
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    const std::string* key = found->if_string();
+    if (key == nullptr) {
+        return invalid("limit_key", "not_string");
+    }
+    if (key->empty() || key->size() > limit_key_bytes_max) {
+        return invalid("limit_key", key->empty() ? "empty" : "too_long");
+    }
+    if (std::ranges::any_of(*key, [](unsigned char c) { return c < 0x20 || c == 0x7F; })) {
+        return invalid("limit_key", "control_character");
+    }
+    return *key;
+}
+
+expected<Amounts> read_reserve(const Reader& reader) {
+    Amounts amounts;
+    const js::Value* found = reader.find("budget_reserve");
+    if (found == nullptr) {
+        return amounts;
+    }
+    const js::Object* object = found->if_object();
+    if (object == nullptr) {
+        return invalid("budget_reserve", "not_object");
+    }
+    if (object->size() > dimensions_max) {
+        return invalid("budget_reserve", "too_many");
+    }
+    for (const auto& [dimension, value] : *object) {
+        if (dimension.empty() || dimension.size() > dimension_bytes_max) {
+            return invalid("budget_reserve", "invalid_dimension");
+        }
+        FF_TRY(const std::int64_t amount, Reader::to_integer(value, "budget_reserve." + dimension));
+        if (amount > 0) {
+            amounts[dimension] = static_cast<std::uint64_t>(amount);
+        }
+    }
+    return amounts;
+}
+
 /// Reads a nested object with `read` into `target`, an optional, unless it is absent.
 template <class Target, class Read>
 expected<void> read_nested(const Reader& reader, std::string_view name, Target& target, Read read) {
@@ -364,9 +409,11 @@ expected<Policy> Policy::parse(std::string_view text) {
     FF_TRY_VOID(read_nested(reader, "fallback_policy", policy.fallback_tiers, read_fallback));
     FF_TRY_VOID(reader.integer("max_replay_count", policy.max_replay_count, u32_max));
     FF_TRY(policy.budget_ids, read_budget_ids(reader));
+    FF_TRY(policy.budget_reserve, read_reserve(reader));
     if (const js::Value* id = reader.find("quota_policy_id")) {
         FF_TRY(policy.quota_policy_id, to_id<QuotaPolicyId>(*id, "quota_policy_id"));
     }
+    FF_TRY(policy.limit_key, read_limit_key(reader));
     FF_TRY_VOID(
         read_nested(reader, "routing_requirements", policy.routing_requirements, read_routing));
     FF_TRY_VOID(reader.integer("dedup_window_ms", policy.dedup_window_ms));
@@ -485,8 +532,18 @@ std::string Policy::to_json() const {
     if (!budget_ids.empty()) {
         object.emplace_back("budget_ids", to_value(budget_ids));
     }
+    if (!budget_reserve.empty()) {
+        js::Object amounts;
+        for (const auto& [dimension, amount] : budget_reserve) {
+            amounts.emplace_back(dimension, amount);
+        }
+        object.emplace_back("budget_reserve", std::move(amounts));
+    }
     if (quota_policy_id) {
         object.emplace_back("quota_policy_id", quota_policy_id->to_string());
+    }
+    if (limit_key) {
+        object.emplace_back("limit_key", *limit_key);
     }
     add_nested_if(object, "routing_requirements", routing_requirements);
     add_if(object, "dedup_window_ms", dedup_window_ms);

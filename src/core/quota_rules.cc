@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/keystore.h"
+
 namespace ff::core {
 
 namespace {
@@ -55,6 +57,47 @@ bool is_unlimited(const QuotaLimits& limits) {
     return limits.max_requests_per_window == 0 && limits.max_concurrent == 0;
 }
 
+QuotaPolicyId policy_of_key(const QuotaPolicyId& policy, std::string_view limit_key) {
+    constexpr std::size_t uuid_bytes = 16;
+    std::string named = policy.uuid.raw();
+    named += limit_key;
+    return {*Uuid::from_raw(sha256(named).substr(0, uuid_bytes))};
+}
+
+QuotaPolicy new_policy_of_key(const QuotaPolicy& parent, const std::string& limit_key,
+                              TimestampMs now) {
+    QuotaPolicy policy = new_policy(policy_of_key(parent.id, limit_key), parent.limits, now);
+    policy.parent = parent.id;
+    policy.limit_key = limit_key;
+    return policy;
+}
+
+void follow_parent(QuotaPolicy& policy, const QuotaPolicy* parent) {
+    policy.deleted = policy.deleted || parent == nullptr || parent->deleted;
+    if (policy.deleted) {
+        policy.window_ms = 0;
+    } else {
+        policy.limits = parent->limits;
+        policy.window_ms = parent->window_ms;
+    }
+}
+
+bool is_idle_key(const QuotaPolicy& policy) {
+    return policy.parent && policy.running == 0 && policy.in_window == 0 && !policy.waiting;
+}
+
+void tell_keys(QuotaPolicy& policy, KeysTask task, TimestampMs now) {
+    policy.keys_task = std::max(policy.keys_task, task);
+    policy.keys_from.reset();
+    policy.wake_at = now;
+}
+
+void arm_key(QuotaPolicy& policy, TimestampMs now) {
+    if (policy.parent && !policy.wake_at && policy.in_window > 0) {
+        policy.wake_at = now + policy.window_ms;
+    }
+}
+
 bool is_aged(const QuotaPolicy& policy, const Admission& admission, TimestampMs now) {
     return admission.admitted_at && *admission.admitted_at <= now - policy.window_ms;
 }
@@ -89,7 +132,9 @@ AdmissionResult decide_admission(const QuotaPolicy& policy, const QuotaWindow& w
 Admission admit(QuotaPolicy& policy, QuotaWindow& window, const AdmissionKey& key,
                 const Admission* held, Start start, TimestampMs now) {
     Admission out = held != nullptr ? *held : Admission{key, std::nullopt, std::nullopt};
-    if (!out.admitted_at && !out.slot_at && start == Start::fresh) {
+    // A key that nothing is left of is forgotten: it counts only what its limits need.
+    const bool counts_starts = !policy.parent || policy.limits.max_requests_per_window > 0;
+    if (!out.admitted_at && !out.slot_at && start == Start::fresh && counts_starts) {
         out.admitted_at = now;
         policy.in_window += 1;
         window.oldest = std::min(window.oldest.value_or(now), now);
@@ -119,16 +164,23 @@ std::optional<Admission> without_slot(QuotaPolicy& policy, Admission admission) 
     return admission.admitted_at ? std::optional(admission) : std::nullopt;
 }
 
+namespace {
+
+/// What a limit leaves to those who wait, without those on their way.
+std::size_t left_of(std::uint64_t limit, std::uint64_t taken, std::uint64_t offered) {
+    return limit == 0 ? std::numeric_limits<std::size_t>::max()
+                      : limit - std::min(limit, taken + offered);
+}
+
+}  // namespace
+
+std::size_t slots_left(const QuotaPolicy& policy) {
+    return left_of(policy.limits.max_concurrent, policy.running, policy.offered);
+}
+
 std::size_t room(const QuotaPolicy& policy) {
-    constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
-    const auto left = [](std::uint64_t limit, std::uint64_t taken) {
-        return limit == 0 ? all : limit - std::min(limit, taken);
-    };
-    const std::uint64_t free =
-        policy.deleted ? all
-                       : std::min(left(policy.limits.max_requests_per_window, policy.in_window),
-                                  left(policy.limits.max_concurrent, policy.running));
-    return free == all ? all : free - std::min(free, policy.offered);
+    return std::min(slots_left(policy), left_of(policy.limits.max_requests_per_window,
+                                                policy.in_window, policy.offered));
 }
 
 void arm(QuotaPolicy& policy, const QuotaWindow& window) {
@@ -142,7 +194,8 @@ void arm(QuotaPolicy& policy, const QuotaWindow& window) {
 std::string gate_of(const QuotaPolicyId& id) { return "quota:" + id.to_string(); }
 
 std::string refusal_text(const QuotaPolicy& policy, AdmissionOutcome outcome) {
-    const std::string name = "quota " + policy.id.to_string() + ": ";
+    const std::string name = "quota " + policy.parent.value_or(policy.id).to_string() +
+                             (policy.limit_key ? ", key " + *policy.limit_key : "") + ": ";
     if (outcome == AdmissionOutcome::rate_exceeded) {
         return name + "rate limit " + std::to_string(policy.limits.max_requests_per_window) +
                " per " + std::to_string(policy.window_ms / 1'000) + "s window";

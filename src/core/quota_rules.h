@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ff/error.h>
@@ -17,6 +18,19 @@ QuotaPolicy new_policy(const QuotaPolicyId& id, const QuotaLimits& limits, Times
 /// Other numbers for the same policy; what it has given stays given.
 void set_limits(QuotaPolicy& policy, const QuotaLimits& limits, TimestampMs now);
 bool is_unlimited(const QuotaLimits& limits);
+
+/// The policy that counts one key of another.
+QuotaPolicyId policy_of_key(const QuotaPolicyId& policy, std::string_view limit_key);
+QuotaPolicy new_policy_of_key(const QuotaPolicy& parent, const std::string& limit_key,
+                              TimestampMs now);
+/// Takes over what the policy that counts by key says now; null: it is gone.
+void follow_parent(QuotaPolicy& policy, const QuotaPolicy* parent);
+/// Is it of a key, and could as well not be there?
+bool is_idle_key(const QuotaPolicy& policy);
+/// Has something done with the keys of one that counts by key; an end is not taken back.
+void tell_keys(QuotaPolicy& policy, KeysTask task, TimestampMs now);
+/// Has one of a key looked at again when the starts it counts now have aged: it may go then.
+void arm_key(QuotaPolicy& policy, TimestampMs now);
 
 /// What a policy knows of its window beside the counts.
 struct QuotaWindow {
@@ -49,6 +63,8 @@ std::optional<Admission> without_slot(QuotaPolicy& policy, Admission admission);
 
 /// How many of those who wait may try now.
 std::size_t room(const QuotaPolicy& policy);
+/// How many who need no new start may.
+std::size_t slots_left(const QuotaPolicy& policy);
 /// Sets `wake_at` to when the next start ages, if somebody waits for that.
 void arm(QuotaPolicy& policy, const QuotaWindow& window);
 

@@ -93,6 +93,11 @@ struct ExecutionExtra {
     std::optional<TimestampMs> blocked_until;  ///< when its gate is expected to open
     bool has_admissions = false;               ///< a policy has given it something, once
     bool holds_slots = false;                  ///< and slots among it, which it must give back
+    Amounts reserve;                           ///< what a claim of it reserves
+    std::optional<std::string> limit_key;      ///< counts and takes turns with others that have it
+    bool has_turn = false;                     ///< stands in line for its key
+    std::optional<Eid> place;                  ///< in line, when not its own number
+    std::optional<std::string> reserved_in;    ///< budgets that hold it, by id, comma-joined
 
     bool operator==(const ExecutionExtra&) const = default;
 };

@@ -1,5 +1,7 @@
 #include "core/resume_condition.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <utility>
 
@@ -49,6 +51,26 @@ class Reader {
     [[nodiscard]] const js::Value* find(std::string_view name) const {
         const js::Value* value = object_.find(name);
         return value == nullptr || value->is_null() ? nullptr : value;
+    }
+    /// Refuses other members than these: one that is misspelt would let anything resume. The first
+    /// `required` of them must be there, be it null.
+    [[nodiscard]] expected<void> members(std::initializer_list<std::string_view> names,
+                                         std::size_t required) const {
+        for (const auto& [name, value] : *object_.if_object()) {
+            if (std::ranges::find(names, name) == names.end()) {
+                std::string known;
+                for (const std::string_view one : names) {
+                    known += (known.empty() ? "" : ", ") + std::string(one);
+                }
+                return bad(place_, "unknown member \"" + name + "\", expected " + known);
+            }
+        }
+        for (auto name = names.begin(); required > 0; ++name, --required) {
+            if (object_.find(*name) == nullptr) {
+                return bad(place_of(*name), "missing");
+            }
+        }
+        return {};
     }
 
     expected<void> string(std::string_view name, std::string& target) const {
@@ -180,6 +202,7 @@ expected<std::optional<std::string>> read_matcher(const Reader& reader) {
 
 expected<ResumeCondition> read_single(const Reader& reader) {
     ResumeCondition condition;
+    FF_TRY_VOID(reader.members({"matcher", "waitpoint_key"}, 1));
     FF_TRY_VOID(reader.string("waitpoint_key", condition.waitpoint_key));
     FF_TRY(condition.signal_name, read_matcher(reader));
     return condition;
@@ -188,6 +211,7 @@ expected<ResumeCondition> read_single(const Reader& reader) {
 expected<ResumeCondition> read_all_of(const Reader& reader) {
     ResumeCondition condition;
     condition.kind = ResumeCondition::Kind::all_of;
+    FF_TRY_VOID(reader.members({"kind", "members"}, 1));
     FF_TRY(const js::Array* members, reader.array("members"));
     for (std::size_t i = 0; members != nullptr && i < members->size(); ++i) {
         const std::string place = reader.place_of("members[" + std::to_string(i) + "]");
@@ -201,6 +225,7 @@ expected<ResumeCondition> read_count(const Reader& reader) {
     ResumeCondition condition;
     condition.kind = ResumeCondition::Kind::count;
     condition.waitpoints = {""};
+    FF_TRY_VOID(reader.members({"kind", "n", "count_kind", "matcher", "waitpoints"}, 1));
     if (reader.find("n") == nullptr) {
         return bad(reader.place_of("n"), "missing");
     }
@@ -223,6 +248,9 @@ expected<ResumeCondition> read_composite(const Reader& reader) {
 expected<ResumeCondition> read_signal_set(const Reader& reader) {
     ResumeCondition condition;
     condition.kind = ResumeCondition::Kind::signal_set;
+    FF_TRY_VOID(reader.members(
+        {"required_signal_names", "waitpoint_key", "signal_match_mode", "minimum_signal_count"},
+        1));
     FF_TRY_VOID(reader.string("waitpoint_key", condition.waitpoint_key));
     FF_TRY_VOID(reader.strings("required_signal_names", condition.required_signal_names));
     FF_TRY_VOID(reader.word("signal_match_mode", condition.signal_match_mode));

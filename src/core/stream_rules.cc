@@ -10,6 +10,9 @@ namespace ff::core {
 
 namespace {
 
+/// No stream is longer, and a double is exact up to here.
+constexpr std::int64_t maxlen_max = std::int64_t{1} << 53U;
+
 StreamClosedReason reason_of(const Attempt& row) {
     if (row.closed_as) {
         return *row.closed_as;
@@ -78,9 +81,10 @@ FrameId next_frame_id(const FrameId& last, TimestampMs now) {
 }
 
 std::int64_t best_effort_maxlen(const BestEffort& config, StreamMeta& meta, TimestampMs now) {
-    const std::int64_t floor = config.maxlen_floor > 0 ? config.maxlen_floor : 64;
-    const std::int64_t ceiling =
-        std::max(floor, config.maxlen_ceiling > 0 ? config.maxlen_ceiling : 16'384);
+    const std::int64_t floor =
+        config.maxlen_floor > 0 ? std::min(config.maxlen_floor, maxlen_max) : 64;
+    const std::int64_t ceiling = std::max(
+        floor, config.maxlen_ceiling > 0 ? std::min(config.maxlen_ceiling, maxlen_max) : 16'384);
     const bool usable = config.ema_alpha > 0 && config.ema_alpha <= 1;  // neither is a NaN
     const double alpha = usable ? config.ema_alpha : 0.2;
     const double ttl_s = std::max<std::uint32_t>(config.ttl_ms, 1) / 1'000.0;

@@ -224,7 +224,7 @@ void cancel(const Snapshot& view, Execution& e, const std::string& reason,
     ending.outcome = TerminalOutcome::cancelled;
     ending.attempt_end = AttemptLifecycle::ended_cancelled;
     ending.release_reason = "cancelled";
-    ending.revoked_by = by_operator ? "operator" : "backend";
+    ending.revoked_by = by_operator ? "operator" : source == "engine" ? "reconciler" : "backend";
     ending.attempt_failure_reason = "cancelled: " + reason;
     e.cancellation_reason = non_empty(reason);
     e.cancelled_by = source;

@@ -19,6 +19,15 @@ expected<void> check_reason(std::string_view field, std::string_view text, std::
 expected<void> check_resume_delay(DurationMs delay_ms);
 /// The texts a grant keeps for audit.
 expected<void> check_audit(std::string_view field, const std::optional<std::string>& text);
+/// Ids that are compared as text must be written in one way. False: it is none.
+template <class Id>
+bool rewrite_id(std::string& text) {
+    const auto id = Id::parse(text);
+    if (id) {
+        text = id->to_string();
+    }
+    return id.has_value();
+}
 expected<void> check_tag(std::string_view key, std::string_view value);
 
 }  // namespace ff::core

@@ -39,6 +39,9 @@ expected<EventFilter> read_filter(const std::string& text);
 /// What callers see of it. The store tells its cursors from those of another kind.
 expected<WebhookInfo> info_of(const Webhook& row, BackendTag store);
 
+/// A new secret for who brought none.
+std::string made_webhook_secret_hex(IdSource& ids);
+
 /// The pause after so many failures in a row, before chance is added.
 DurationMs webhook_pause_ms(std::uint64_t failures);
 

@@ -18,6 +18,8 @@ constexpr DurationMs failing_retry_ms = 1'000;
 /// A row that failed as often as this in a row is left alone for longer.
 constexpr int failures_max = 3;
 constexpr DurationMs failing_rest_ms = 60'000;
+/// A queue that another process was at is looked at again after so long.
+constexpr DurationMs turns_pause_ms = 2;
 
 template <class C>
 constexpr bool is_claim = std::is_same_v<C, Claim> || std::is_same_v<C, ClaimForWorker>;
@@ -54,6 +56,9 @@ Batch::Batch(store::Store& store, const core::Settings& settings, IdSource& ids,
       snapshot_(store.routes()),
       ctx_{0, ids, store, policies_, settings, keystore_},
       ready_(store),
+      turns_(
+          store, ready_, snapshot_, ctx_,
+          [this](core::Changes changes) { apply(std::move(changes)); }, warn_),
       desk_(store, ready_, waiting_claims_max, warn_) {}
 
 void Batch::apply(core::Changes changes) {
@@ -74,6 +79,7 @@ void Batch::apply(core::Changes changes) {
         const core::ExecutionCell* cell = snapshot_.find_cell(row.id);
         const core::Execution* before = cell != nullptr ? cell->execution.get() : nullptr;
         core::add_limit_work(before, row, limit_work_);
+        turns_.note(before, row);
         moved(before, &row);
         core::add_follow_ups(before, row, ctx_.now, work_);
     }
@@ -117,14 +123,14 @@ expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
         }
         if (cell == nullptr) {
             warn_("timer of execution " + std::to_string(eid) + " that does not exist");
-            set_aside(eid);
+            set_aside(failing_[eid]);
             continue;
         }
         FF_TRY_VOID(load_more(core::HandleDue{cell->id}));
         auto decision = core::decide(snapshot_, core::HandleDue{cell->id}, ctx_);
         if (!decision.answer) {
             warn_("due work of " + cell->id.to_string() + ": " + decision.answer.error().message());
-            set_aside(eid);
+            set_aside(failing_[eid]);
             continue;
         }
         apply(std::move(decision.changes));
@@ -137,11 +143,13 @@ expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
         std::erase_if(failing_, [&](const auto& entry) {
             return !left_alone(entry) && std::ranges::find(due_now_, entry.first) == due_now_.end();
         });
-        for (const auto& entry : failing_) {
+        const auto try_again = [&](const auto& entry) {
             if (left_alone(entry)) {
                 next_due_ = std::min(next_due_.value_or(entry.second.until), entry.second.until);
             }
-        }
+        };
+        std::ranges::for_each(failing_, try_again);
+        std::ranges::for_each(failing_limits_, try_again);
     }
     return {};
 }
@@ -193,11 +201,45 @@ expected<std::uint64_t> Batch::handle_limit(const core::LimitKey& key, bool offe
     return due.handled;
 }
 
+expected<void> Batch::handle_due_limit(const core::LimitKey& key, Run& run) {
+    const auto failing = failing_limits_.find(key);
+    if (failing != failing_limits_.end() && failing->second.until > ctx_.now) {
+        return {};
+    }
+    const auto handled = handle_limit(key, false);
+    if (!handled && is_of_the_row(handled.error().code)) {
+        warn_("due work of " + std::string(to_string(key.kind)) + " " + key.id.to_string() + ": " +
+              handled.error().message());
+        set_aside(failing_limits_[key]);
+        return {};
+    }
+    FF_TRY_VOID(handled);
+    run.due_handled += *handled > 0 ? 1 : 0;
+    return {};
+}
+
+expected<void> Batch::open_gates(Run& run) {
+    std::vector<core::LimitKey> open;
+    for (const auto& [id, policy] : snapshot_.limits.policies) {
+        if (policy.dirty && policy.current && policy.current->waiting &&
+            policy.current->wake_at.value_or(ctx_.now + 1) <= ctx_.now) {
+            open.push_back({core::LimitKind::quota, {id.uuid}});
+        }
+    }
+    for (const core::LimitKey& key : open) {
+        FF_TRY_VOID(handle_due_limit(key, run));
+    }
+    return open.empty() ? expected<void>() : follow_up();
+}
+
 expected<bool> Batch::handle_due_limits(Run& run, std::size_t limit) {
+    std::erase_if(failing_limits_, [this](const auto& entry) {
+        return entry.second.until + failing_rest_ms < ctx_.now;
+    });
+    limit += failing_limits_.size();
     FF_TRY(const auto keys, store_.scan_due_limits(ctx_.now, limit));
     for (const core::LimitKey& key : keys) {
-        FF_TRY(const std::uint64_t handled, handle_limit(key, false));
-        run.due_handled += handled > 0 ? 1 : 0;
+        FF_TRY_VOID(handle_due_limit(key, run));
     }
     return keys.size() < limit;
 }
@@ -293,7 +335,10 @@ expected<void> Batch::follow_up() {
             apply(std::move(decision.changes));
         }
     }
-    return limit_work_.empty() ? expected<void>() : give_back();
+    if (!limit_work_.empty()) {
+        FF_TRY_VOID(give_back());
+    }
+    return turns_.give_turns();
 }
 
 expected<void> Batch::decide_all(std::vector<Pending>& commands, Run& run) {
@@ -332,6 +377,7 @@ expected<void> Batch::begin(TimestampMs now) {
     due_now_.clear();
     work_.clear();
     limit_work_.clear();
+    turns_.begin();
     snapshot_.limits.now = now;
     rows_changed_ = 0;
     began_ = std::chrono::steady_clock::now();
@@ -372,13 +418,22 @@ Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_
         ok = follow_up();
     }
     if (ok) {
-        // From here `commands` holds the claims only.
-        ok = desk_.serve(
-            std::exchange(commands, {}), waiting, snapshot_, ctx_,
-            [this](core::Changes changes) { apply(std::move(changes)); }, run.outcomes,
-            run.refused);
+        ok = open_gates(run);
     }
-    if (ok && !(work_.empty() && limit_work_.empty())) {
+    if (ok) {
+        // From here `commands` holds the claims only.
+        ok = desk_.serve(std::exchange(commands, {}), waiting, snapshot_, ctx_,
+                         {[this](core::Changes changes) { apply(std::move(changes)); },
+                          [this](const core::Execution* candidate) -> expected<bool> {
+                              if (!turns_.comes_first(candidate)) {
+                                  return false;
+                              }
+                              FF_TRY_VOID(turns_.give_turns());
+                              return true;
+                          }},
+                         run.outcomes, run.refused);
+    }
+    if (ok && !(work_.empty() && limit_work_.empty() && turns_.idle())) {
         ok = follow_up();
         desk_.recheck_all();  // it may have made work ready
     }
@@ -503,6 +558,10 @@ void Batch::after_commit() {
             failing_.erase(it);
         }
     }
+    turns_.committed();
+    if (turns_.owes()) {
+        look_at(ctx_.now + turns_pause_ms);
+    }
     snapshot_.clear();
     ready_.committed();
 }
@@ -514,7 +573,7 @@ void Batch::fail(Run& run, Error error, Suspect suspect) {
     next_due_ = ctx_.now;  // whatever was known may have been undone: look again
     if (suspect == Suspect::due && due_now_.size() <= 1) {
         if (!due_now_.empty()) {
-            set_aside(due_now_[0]);
+            set_aside(failing_[due_now_[0]]);
         }
         pause_due();
     }
@@ -527,8 +586,7 @@ void Batch::pause_due() {
     }
 }
 
-void Batch::set_aside(core::Eid eid) {
-    Failing& failing = failing_[eid];
+void Batch::set_aside(Failing& failing) const {
     failing.times += 1;
     failing.until = ctx_.now + (failing.times < failures_max ? failing_retry_ms : failing_rest_ms);
 }
@@ -554,6 +612,10 @@ expected<void> Batch::run_internal(TimestampMs now, const std::function<expected
     // What it made ready is offered in the next batch.
     desk_.recheck_all();
     return {};
+}
+
+expected<void> Batch::make_readable() {
+    return unsynced_ ? store_.make_durable() : expected<void>();
 }
 
 expected<void> Batch::refresh_next_due() {

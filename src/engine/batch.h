@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -26,6 +27,7 @@
 #include "engine/command.h"
 #include "engine/ready_index.h"
 #include "engine/tally.h"
+#include "engine/turn_desk.h"
 #include "store/store.h"
 
 namespace ff::engine {
@@ -73,6 +75,9 @@ class Batch {
 
     /// Has anything been committed since the last call that nobody waits for yet?
     bool take_unsynced() { return std::exchange(unsynced_, false); }
+    /// To be called before this thread reads. Readers see only what is on disk, and wait for it;
+    /// nobody else would bring there now what this thread has just committed.
+    expected<void> make_readable();
     /// What was changed since the last time.
     Changed take_changed() { return std::exchange(changed_, {}); }
     /// A commit was made on the store directly.
@@ -80,6 +85,7 @@ class Batch {
 
     void warn(const std::string& text) const { warn_(text); }
     ClaimDesk& claims() { return desk_; }
+    TurnDesk& turns() { return turns_; }
     store::Store& store() { return store_; }
     core::Snapshot& snapshot() { return snapshot_; }
 
@@ -99,6 +105,11 @@ class Batch {
     /// Does what follows from the changes so far, until nothing does; past the bound of a
     /// transaction the rest is kept for the next.
     expected<void> follow_up();
+    /// Lets those go on whom a limit holds back and need not, by what this transaction did: they
+    /// come before who has not been asked yet.
+    expected<void> open_gates(Run& run);
+    /// What is due of a limit; one that cannot be read is left alone for a while.
+    expected<void> handle_due_limit(const core::LimitKey& key, Run& run);
     /// Gives back what executions have let go of. Makes no more work.
     expected<void> give_back();
     void apply(core::Changes changes);
@@ -119,9 +130,14 @@ class Batch {
     void fail(Run& run, Error error, Suspect suspect);
     /// Begins a transaction of the store.
     expected<void> begin(TimestampMs now);
+    /// Rows whose due work failed, and when to try again: they must not hold up the others.
+    struct Failing {
+        TimestampMs until = 0;
+        int times = 0;
+    };
     /// Due work failed and nothing else is to blame: leave all of it, or one row, for a while.
     void pause_due();
-    void set_aside(core::Eid eid);
+    void set_aside(Failing& failing) const;
     [[nodiscard]] bool anything_to_write() const;
 
     store::Store& store_;
@@ -133,6 +149,7 @@ class Batch {
     core::Snapshot snapshot_;
     core::Context ctx_;
     ReadyIndex ready_;
+    TurnDesk turns_;
     ClaimDesk desk_;
     std::optional<TimestampMs> next_due_;
     std::chrono::steady_clock::time_point began_;  ///< the running transaction
@@ -144,12 +161,8 @@ class Batch {
     std::vector<core::FlowWork> work_;         ///< what follows from changes of this transaction
     std::vector<core::LimitWork> limit_work_;  ///< slots that are given back by it
     std::size_t rows_changed_ = 0;             ///< by it
-    /// Rows whose due work failed, and when to try again: they must not hold up the others.
-    struct Failing {
-        TimestampMs until = 0;
-        int times = 0;
-    };
     std::unordered_map<core::Eid, Failing> failing_;
+    std::map<core::LimitKey, Failing> failing_limits_;
 };
 
 template <class C>

@@ -21,11 +21,6 @@ constexpr std::size_t batch_bytes_max = 32U << 20;
 /// So many candidates that a limit refuses are put aside in one transaction.
 constexpr std::size_t batch_blocked_max = 1'000;
 
-/// The row itself is unreadable: no matter of the store at large.
-bool is_of_the_row(ErrorCode code) {
-    return code == ErrorCode::corruption || code == ErrorCode::store_corrupt;
-}
-
 Demand demand_by(const Command& command) {
     if (const auto* claim = ff::get_if<Claim>(&command)) {
         return {claim->lanes, claim->capabilities, claim->ns, claim->kinds};
@@ -55,7 +50,7 @@ Response nothing(const Pending& claim) {
 
 expected<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
                                 core::Snapshot& snapshot, const core::Context& ctx,
-                                const ApplyFn& apply, std::vector<Outcome>& outcomes,
+                                const Hooks& batch, std::vector<Outcome>& outcomes,
                                 std::vector<Outcome>& refused) {
     bytes_served_ = 0;
     blocked_ = 0;
@@ -87,7 +82,8 @@ expected<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
             }
             return read;
         }
-        if (auto loaded = load_limits(snapshot); !loaded) {
+        // One that cannot be read keeps back only those it applies to; they ask again.
+        if (auto loaded = load_limits(snapshot); !loaded && !is_of_the_row(loaded.error().code)) {
             for (Desk* desk : desks) {
                 refuse(*desk, loaded.error(), refused);
             }
@@ -98,7 +94,7 @@ expected<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
         if (spent()) {
             break;
         }
-        if (auto served = serve_desk(*desk, snapshot, ctx, apply, outcomes); !served) {
+        if (auto served = serve_desk(*desk, snapshot, ctx, batch, outcomes); !served) {
             refuse(*desk, served.error(), refused);
             return served;
         }
@@ -209,7 +205,7 @@ void ClaimDesk::answer(Desk& desk, std::list<Parked>::iterator claim, Response r
 }
 
 expected<void> ClaimDesk::serve_desk(Desk& desk, core::Snapshot& snapshot, const core::Context& ctx,
-                                     const ApplyFn& apply, std::vector<Outcome>& outcomes) {
+                                     const Hooks& batch, std::vector<Outcome>& outcomes) {
     std::size_t demand = demand_of(desk);
     core::ReadSet lanes;
     lanes.lanes = desk.group->demand.lanes;
@@ -220,7 +216,7 @@ expected<void> ClaimDesk::serve_desk(Desk& desk, core::Snapshot& snapshot, const
             answer(desk, claim, nothing(claim->pending), outcomes);
             continue;
         }
-        FF_TRY(auto response, serve_one(*desk.group, claim->pending, demand, snapshot, ctx, apply));
+        FF_TRY(auto response, serve_one(*desk.group, claim->pending, demand, snapshot, ctx, batch));
         if (!response) {
             break;  // nothing for the first, hence nothing for those who ask for the same
         }
@@ -234,12 +230,17 @@ expected<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group,
                                                        const Pending& claim, std::size_t demand,
                                                        core::Snapshot& snapshot,
                                                        const core::Context& ctx,
-                                                       const ApplyFn& apply) {
+                                                       const Hooks& batch) {
     const auto* direct = ff::get_if<Claim>(&claim.command);
     const std::size_t bytes_before = bytes_served_;
     ClaimResult result;
     for (;;) {
         FF_TRY(const core::Execution* candidate, next_candidate(group, snapshot, demand));
+        FF_TRY(const bool called, batch.call_followers(candidate));
+        if (called) {
+            rotation_ -= group.demand.lanes.size() > 1 ? 1 : 0;  // that was no turn of a lane
+            continue;
+        }
         if (candidate == nullptr) {
             break;
         }
@@ -247,17 +248,27 @@ expected<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group,
         if (candidate->flow_id) {
             FF_TRY(auto instead, hold_back(*candidate, snapshot, ctx));
             if (instead) {
-                apply(std::move(*instead));
+                batch.apply(std::move(*instead));
                 ready_.erase(key);  // it waits at its gate, or is about to be cancelled
                 continue;
             }
         }
+        const auto refused = [&](const Error& error) {
+            // A row that cannot be handed out must not stand in the way of those behind it.
+            warn_("claim passes over " + candidate->id.to_string() + ": " + error.message());
+            ready_.erase(key);
+        };
         std::optional<core::Verdict> verdict;
         if (!is_reclaimable(candidate->state)) {  // one that was running goes on
-            FF_TRY(verdict, admit(*candidate, snapshot, ctx));
+            auto asked = admit(*candidate, snapshot, ctx);
+            if (!asked && is_of_the_row(asked.error().code)) {
+                refused(asked.error());
+                continue;
+            }
+            FF_TRY(verdict, std::move(asked));
         }
         if (verdict && !verdict->admitted) {
-            apply(std::move(verdict->changes));
+            batch.apply(std::move(verdict->changes));
             ready_.erase(key);  // it waits at the gate of the limit
             blocked_ += 1;
             if (spent()) {
@@ -269,14 +280,9 @@ expected<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group,
         const auto keep = [&](core::Changes changes) {
             if (verdict) {
                 core::note_admission(*verdict, changes.put_executions.back());
-                apply(std::move(verdict->changes));
+                batch.apply(std::move(verdict->changes));
             }
-            apply(std::move(changes));
-        };
-        const auto refused = [&](const Error& error) {
-            // A row that cannot be handed out must not stand in the way of those behind it.
-            warn_("claim passes over " + candidate->id.to_string() + ": " + error.message());
-            ready_.erase(key);
+            batch.apply(std::move(changes));
         };
         if (direct != nullptr) {
             const core::Lessee lessee{direct->worker_id,
@@ -340,9 +346,12 @@ expected<std::optional<core::Changes>> ClaimDesk::hold_back(const core::Executio
 expected<std::optional<core::Verdict>> ClaimDesk::admit(const core::Execution& candidate,
                                                         core::Snapshot& snapshot,
                                                         const core::Context& ctx) {
-    core::ReadSet set;
-    core::need_applicable(snapshot, candidate, set);
-    if (!set.empty()) {
+    for (;;) {
+        core::ReadSet set;
+        core::need_applicable(snapshot, candidate, set);
+        if (set.empty()) {
+            break;
+        }
         FF_TRY_VOID(store_.load(set, snapshot));
     }
     const core::Applicable limits = core::applicable(snapshot, candidate);
@@ -358,18 +367,33 @@ expected<std::optional<core::Verdict>> ClaimDesk::admit(const core::Execution& c
 }
 
 expected<void> ClaimDesk::load_limits(core::Snapshot& snapshot) {
-    core::ReadSet set;
-    for (const core::ExecutionCell& cell : snapshot.cells) {
-        const auto& e = cell.execution.current;
-        if (!e || e->gate || is_reclaimable(e->state) || !core::ready_key(*e)) {
-            continue;
+    const auto for_each = [&](const auto& ask) {
+        for (const core::ExecutionCell& cell : snapshot.cells) {
+            const auto& e = cell.execution.current;
+            if (e && !e->gate && !is_reclaimable(e->state) && core::ready_key(*e)) {
+                ask(*e);
+            }
         }
-        core::ReadSet unknown;
-        core::need_applicable(snapshot, *e, unknown);
-        if (unknown.empty()) {
-            core::need_limits(snapshot, *e, core::applicable(snapshot, *e), set);
-        }
+    };
+    core::ReadSet templates;  // of policies that count by key
+    if (snapshot.limits.knows_places()) {
+        for_each([&](const core::Execution& e) {
+            if (e.limit_key) {
+                core::need_applicable(snapshot, e, templates);
+            }
+        });
     }
+    if (!templates.empty()) {
+        FF_TRY_VOID(store_.load(templates, snapshot));
+    }
+    core::ReadSet set;
+    for_each([&](const core::Execution& e) {
+        core::ReadSet unknown;
+        core::need_applicable(snapshot, e, unknown);
+        if (unknown.empty()) {
+            core::need_limits(snapshot, e, core::applicable(snapshot, e), set);
+        }
+    });
     return set.empty() ? expected<void>() : store_.load(set, snapshot);
 }
 

@@ -26,10 +26,21 @@ namespace ff::engine {
 /// Whether a batch serves claims that have been waiting, or only those it brings.
 enum class Waiting : std::uint8_t { served, left };
 
+/// The row itself is unreadable: no matter of the store at large.
+constexpr bool is_of_the_row(ErrorCode code) {
+    return code == ErrorCode::corruption || code == ErrorCode::store_corrupt;
+}
+
 class ClaimDesk {
   public:
-    /// How a decision's changes reach the batch.
-    using ApplyFn = std::function<void(core::Changes)>;
+    /// What the batch does for the desk.
+    struct Hooks {
+        /// Takes the changes of a decision.
+        std::function<void(core::Changes)> apply;
+        /// Where work was taken, others may follow it. Makes them ready if they may come before the
+        /// candidate (null: there is none). False: they do not, or there are none.
+        std::function<expected<bool>(const core::Execution* candidate)> call_followers;
+    };
     using WarnFn = std::function<void(std::string_view)>;
 
     ClaimDesk(store::Store& store, ReadyIndex& ready, std::size_t waiting_max, WarnFn warn)
@@ -39,7 +50,7 @@ class ClaimDesk {
     /// left, in the next serve()). Those that got an answer go to `outcomes`, others wait on. An
     /// error is the store's: the batch must fail, and the claims it came of go to `refused`.
     expected<void> serve(std::vector<Pending> claims, Waiting waiting, core::Snapshot& snapshot,
-                         const core::Context& ctx, const ApplyFn& apply,
+                         const core::Context& ctx, const Hooks& batch,
                          std::vector<Outcome>& outcomes, std::vector<Outcome>& refused);
 
     /// On a shared store: these commands will be served in this transaction, with whom else is
@@ -82,11 +93,11 @@ class ClaimDesk {
     };
 
     expected<void> serve_desk(Desk& desk, core::Snapshot& snapshot, const core::Context& ctx,
-                              const ApplyFn& apply, std::vector<Outcome>& outcomes);
+                              const Hooks& batch, std::vector<Outcome>& outcomes);
     /// The answer, or nothing when there is no work for it.
     expected<std::optional<Response>> serve_one(ReadyIndex::Group& group, const Pending& claim,
                                                 std::size_t demand, core::Snapshot& snapshot,
-                                                const core::Context& ctx, const ApplyFn& apply);
+                                                const core::Context& ctx, const Hooks& batch);
     /// The next candidate over the group's active lanes, loaded with its input.
     expected<const core::Execution*> next_candidate(ReadyIndex::Group& group,
                                                     core::Snapshot& snapshot, std::size_t demand);

@@ -31,7 +31,7 @@ using Command =
           Suspend, DeliverSignal, DeliverApprovalSignal, CreateWaitpoint, CloseWaitpoint,
           ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey, AppendFrames,
           CreateBudget, UpdateBudgetLimits, ReportUsage, ReportUsageAdmin, RecordSpend,
-          ReleaseBudget, ResetBudget, AttachBudget, DetachBudget, CreateQuotaPolicy,
+          ReleaseBudget, ResetBudget, ApproveBudget, AttachBudget, DetachBudget, CreateQuotaPolicy,
           UpdateQuotaPolicy, DeleteQuotaPolicy, AttachQuota, DetachQuota, CheckAdmission,
           ReleaseAdmission, CreateWebhook, PauseWebhook, DeleteWebhook, ClaimWebhook,
           SettleWebhook>;

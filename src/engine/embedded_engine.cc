@@ -276,6 +276,23 @@ void EmbeddedEngine::stop() {
     });
 }
 
+EngineStats EmbeddedEngine::stats() const {
+    EngineStats stats = writer_->stats();
+    stats.event_readers = events_->waiting_by_family();
+    renew_lag();
+    stats.event_lag = lag_.read();
+    return stats;
+}
+
+void EmbeddedEngine::renew_lag() const {
+    // Who asks for figures does not wait for the store.
+    std::lock_guard lock(reads_mutex_);
+    if (!stopping_ && reads_.size() < options_.queue_commands_max && lag_.begin()) {
+        reads_.emplace_back([this] { lag_.count(*store_); });
+        reads_arrived_.notify_one();
+    }
+}
+
 expected<Command> EmbeddedEngine::prepare(Request request) {
     IdSource& ids = options_.ids ? *ids_ : thread_ids();
     return ff::visit(
@@ -486,14 +503,17 @@ void EmbeddedEngine::run_reads() {
     std::unique_lock lock(reads_mutex_);
     for (;;) {
         const auto deadline = next_deadline();
-        const auto ready = [&] { return !reads_.empty() || stopping_ || clock_moved_; };
+        // Who is woken is on its way here from the desk: nobody leaves while one waits there.
+        const auto over = [&] { return stopping_ && tails_->is_empty() && events_->is_empty(); };
+        const auto ready = [&] { return !reads_.empty() || clock_moved_ || over(); };
         if (deadline) {
             const DurationMs left = std::max<DurationMs>(*deadline - clock_->now(), 0);
             reads_arrived_.wait_for(lock, std::chrono::milliseconds(left), ready);
         } else {
             reads_arrived_.wait(lock, ready);
         }
-        if (reads_.empty() && stopping_) {
+        if (reads_.empty() && over()) {
+            reads_arrived_.notify_all();
             return;
         }
         clock_moved_ = false;

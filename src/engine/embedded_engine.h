@@ -16,6 +16,7 @@
 
 #include "core/context.h"
 #include "engine/event_desk.h"
+#include "engine/event_lag.h"
 #include "engine/tail_desk.h"
 #include "engine/writer.h"
 #include "store/location.h"
@@ -34,7 +35,7 @@ class EmbeddedEngine final : public Engine {
     void call_many(std::vector<Request> requests,
                    std::move_only_function<void(std::vector<Response>)> done) override;
     Response run_any(Request request) override;
-    [[nodiscard]] EngineStats stats() const override { return writer_->stats(); }
+    [[nodiscard]] EngineStats stats() const override;
     void stop() override;
 
     store::Store& store() { return *store_; }
@@ -60,6 +61,8 @@ class EmbeddedEngine final : public Engine {
     /// Counts the waitpoints that a rotation leaves behind, then rotates.
     void rotate_key(const RotateWaitpointKey& args, DoneFn done);
     void run_reads();
+    /// Has the lag of webhooks counted again, if the last count is old.
+    void renew_lag() const;
     [[nodiscard]] std::optional<TimestampMs> next_deadline();
 
     EngineOptions options_;
@@ -70,13 +73,14 @@ class EmbeddedEngine final : public Engine {
     std::unique_ptr<TailDesk> tails_;  // the writer tells them of changes
     std::unique_ptr<EventDesk> events_;
     std::unique_ptr<Writer> writer_;
+    mutable EventLag lag_;
     std::uint64_t clock_token_ = 0;
     std::atomic<std::uint64_t> claim_numbers_{0};
 
     // Reads asked for with a callback run here.
-    std::mutex reads_mutex_;
-    std::condition_variable reads_arrived_;
-    std::deque<ReadJob> reads_;          // guarded by reads_mutex_
+    mutable std::mutex reads_mutex_;
+    mutable std::condition_variable reads_arrived_;
+    mutable std::deque<ReadJob> reads_;  // guarded by reads_mutex_
     bool clock_moved_ = false;           // guarded by reads_mutex_
     std::atomic<bool> stopping_{false};  // set under reads_mutex_
     std::vector<std::thread> readers_;

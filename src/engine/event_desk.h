@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
 #include <utility>
@@ -68,6 +69,7 @@ class EventDesk : public WaitDesk<EventKind> {
   public:
     using WaitDesk::changed;
     using WaitDesk::WaitDesk;
+    using WaitDesk::waiting;
     /// Something was written to these families, and it is durable.
     void changed(EventFamilies families) {
         if (is_empty()) {
@@ -76,11 +78,24 @@ class EventDesk : public WaitDesk<EventKind> {
         for (std::size_t i = 0; i < enum_count<EventFamily>; ++i) {
             const auto family = static_cast<EventFamily>(i);
             if (families.has(family)) {
-                // No filter begins with a byte above those of JSON.
-                changed({family, {}}, {family, "\x7f"});
+                changed(first_of(family), last_of(family));
             }
         }
     }
+    /// How many wait for each family.
+    std::array<std::uint64_t, enum_count<EventFamily>> waiting_by_family() {
+        std::array<std::uint64_t, enum_count<EventFamily>> out{};
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            const auto family = static_cast<EventFamily>(i);
+            out[i] = waiting(first_of(family), last_of(family));
+        }
+        return out;
+    }
+
+  private:
+    static EventKind::Place first_of(EventFamily family) { return {family, {}}; }
+    /// No filter begins with a byte above those of JSON.
+    static EventKind::Place last_of(EventFamily family) { return {family, "\x7f"}; }
 };
 
 }  // namespace ff::engine

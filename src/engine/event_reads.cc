@@ -1,6 +1,7 @@
 #include "engine/event_reads.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <unordered_map>
 
@@ -322,6 +323,17 @@ expected<void> check_cursor(const EventCursor& cursor, const ReadContext& c) {
     return {};
 }
 
+/// A place that this store has never come to: of another store, or of one that was restored from an
+/// older copy. Waiting there would pass over everything up to it.
+expected<void> check_known(const EventCursor& cursor, std::int64_t highest) {
+    if (!cursor.empty() && !cursor.is_earliest() && cursor.event_id() > highest) {
+        return ff::fail(ErrorCode::invalid_input,
+                        "invalid event cursor: it stands behind the newest event of this store; is "
+                        "it of another one?");
+    }
+    return {};
+}
+
 expected<void> check_events_limit(std::uint64_t limit) {
     if (limit < 1 || limit > events_per_read_max) {
         return ff::fail(ErrorCode::invalid_input,
@@ -344,6 +356,7 @@ expected<EventPage> page_of(store::Reader& reader, const ReadEvents& op, const R
         page.next_cursor = cursor_of(c, highest);
         return page;
     }
+    FF_TRY_VOID(check_known(op.cursor, highest));
     FF_TRY(const std::int64_t trimmed, reader.trimmed_through(op.family));
     std::int64_t place = op.cursor.is_earliest() ? trimmed : op.cursor.event_id();
     if (place < trimmed) {
@@ -394,6 +407,9 @@ expected<EventCursor> resolve(const EventCursor& cursor, EventFamily family, con
         } else if (cursor.is_earliest()) {
             FF_TRY(const std::int64_t trimmed, reader.trimmed_through(family));
             out = cursor_of(c, trimmed);
+        } else {
+            FF_TRY(const std::int64_t highest, reader.highest_event());
+            FF_TRY_VOID(check_known(cursor, highest));
         }
         return {};
     }));
@@ -416,23 +432,33 @@ expected<EventPage> answer(const ReadTimeline& op, const ReadContext& c) {
         }
         EventReader events(reader, c);
         std::multimap<std::int64_t, Event> found;
-        FF_TRY(const auto history, reader.history(*execution, timeline_rows_max));
+        FF_TRY(const auto history, reader.history(*execution, timeline_rows_max, after));
+        const auto before =
+            history.empty() ? execution->last_event_id : history.back().previous_event_id;
+        if (before.value_or(0) > after) {
+            // Trimmed, or too long ago to walk there.
+            page.gap = EventGap{cursor_of(c, after),
+                                cursor_of(c, history.empty() ? *before : history.back().event_id)};
+        }
         for (const core::ExecutionEvent& row : history) {
             for (const EventFamily family : {EventFamily::lease_history, EventFamily::completion}) {
-                if (row.event_id > after && is_told(row, family)) {
+                if (is_told(row, family)) {
                     FF_TRY(Event event, events.event_of(row, family));
                     found.emplace(row.event_id, std::move(event));
                 }
             }
         }
-        FF_TRY(auto others, reader.log_events_of(execution->eid, timeline_rows_max));
+        // No more are wanted than fit, and one that says whether there are more.
+        FF_TRY(auto others, reader.log_events_of(execution->eid, op.limit + 1, after));
+        const std::int64_t known_through = others.size() > op.limit
+                                               ? others.back().event_id
+                                               : std::numeric_limits<std::int64_t>::max();
         for (core::LogEvent& row : others) {
-            if (row.event_id > after) {
-                const std::int64_t id = row.event_id;
-                FF_TRY(Event event, events.event_of(row));
-                found.emplace(id, std::move(event));
-            }
+            const std::int64_t id = row.event_id;
+            FF_TRY(Event event, events.event_of(row));
+            found.emplace(id, std::move(event));
         }
+        found.erase(found.upper_bound(known_through), found.end());
         page.next_cursor = cursor_of(c, after);
         for (auto& [id, event] : found) {
             // The two families of one row are never on two pages.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/admission.h"
+#include "core/turns.h"
 #include "engine/reads.h"
 
 namespace ff::engine {
@@ -136,21 +137,40 @@ expected<std::string> limit_summary(store::Reader& reader, const core::Execution
         e.gate->starts_with("budget:") && id) {
         FF_TRY(const auto budget, reader.budget(*id));
         if (budget) {
-            if (const auto breach = core::blocking(*budget)) {
+            auto breach = core::blocking(*budget);
+            if (!breach) {
+                core::Budget tried = *budget;
+                breach = core::reserve(tried, e.reserve).no_room;
+            }
+            if (breach) {
                 text = std::string(to_string(e.state.blocking_reason)) + ": " +
-                       core::refusal_text(*id, *breach);
+                       core::refusal_text(*budget, *breach);
             }
             why.until = budget->next_reset_at;
         }
-        return text + (why.until ? "; it resets at " + time_text(*why.until)
-                                 : "; it goes on when the limit is raised or the budget is reset");
+        return text +
+               (why.until ? "; it resets at " + time_text(*why.until)
+                          : "; it goes on when there is room, the limit is raised or the budget is "
+                            "reset");
     }
     if (const auto id = QuotaPolicyId::parse(e.gate->substr(e.gate->find(':') + 1))) {
         FF_TRY(const auto policy, reader.policy(*id));
-        why.until = policy ? policy->wake_at : std::nullopt;
+        const bool by_rate = policy && policy->limits.max_requests_per_window > 0;
+        why.until = by_rate ? policy->wake_at : std::nullopt;
     }
     return text + (why.until ? "; the next may start at " + time_text(*why.until)
                              : "; it goes on when one of those that run ends");
+}
+
+/// How many of its key are before it: the one in line, and those who wait.
+expected<std::string> turn_summary(store::Reader& reader, const core::Execution& e) {
+    constexpr std::uint64_t counted_max = 10'000;
+    const core::RouteId queue = core::gate_route(*e.gate);
+    FF_TRY(const std::uint64_t ahead,
+           reader.ready_before({&queue, 1}, *core::ready_key(e), counted_max));
+    return "ready, waiting for its turn: " + std::to_string(ahead + 1) +
+           (ahead >= counted_max ? " or more" : "") + " with the limit key " + *e.limit_key +
+           " ahead of it";
 }
 
 /// Upstreams that are named one by one.
@@ -229,6 +249,9 @@ expected<Explanation> answer(const ExplainExecution& op, const ReadContext& c) {
         why.summary = summary(*e, why, route);
         if (e->flow_id && e->state.eligibility == EligibilityState::blocked_by_dependencies) {
             FF_TRY(why.summary, dependency_summary(reader, *e));
+        }
+        if (core::waits_for_turn(*e)) {
+            FF_TRY(why.summary, turn_summary(reader, *e));
         }
         if (core::waits_at_limit(*e)) {
             FF_TRY(why.summary, limit_summary(reader, *e, why));

@@ -46,9 +46,7 @@ expected<core::FlowRows> rows_of(store::Reader& reader, const core::Flow& flow) 
 
 expected<void> Scanners::visit_flows(std::optional<FlowId>& at, const FlowVisit& visit) {
     store::Store& store = batch_.store();
-    if (batch_.take_unsynced()) {
-        FF_TRY_VOID(store.make_durable());  // a reader waits for what nobody else would sync now
-    }
+    FF_TRY_VOID(batch_.make_readable());
     return store.read([&](store::Reader& reader) -> expected<void> {
         FF_TRY(const auto flows, reader.flows(std::nullopt, at, flows_per_pass));
         const auto after_all =
@@ -93,8 +91,9 @@ expected<ScannerResult> Scanners::dependency_reconciler(TimestampMs now) {
                 overdue.push_back({{flow, core::FlowWorkKind::ended, edge->upstream}, {}, now});
             }
         }
-        const bool waits = std::ranges::any_of(
-            rows.members, [](const core::Execution& member) { return member.gate.has_value(); });
+        const bool waits = std::ranges::any_of(rows.members, [&](const core::Execution& member) {
+            return member.gate == core::gate_of(flow);
+        });
         if (waits && !rows.flow.paused && rows.flow.slots < rows.flow.max_active_members) {
             overdue.push_back({{flow, core::FlowWorkKind::unpark, ExecutionId{}}, {}, now});
         }

@@ -1,4 +1,6 @@
 // Reading budgets and quotas.
+#include <algorithm>
+
 #include "core/budget_rules.h"
 #include "engine/reads.h"
 
@@ -25,6 +27,9 @@ BudgetStatus status_of(const core::Budget& row) {
     out.scope_id = row.scope_id;
     out.enforcement_mode = row.mode;
     out.usage = row.usage;
+    out.reserved = row.reserved;
+    out.on_soft_limit = row.on_soft_limit;
+    out.approved = row.approved_period == row.reset_count;
     for (const auto& [dimension, limit] : row.limits) {
         out.hard_limits[dimension] = limit.hard;
         out.soft_limits[dimension] = limit.soft;
@@ -38,11 +43,22 @@ BudgetStatus status_of(const core::Budget& row) {
     return out;
 }
 
-bool is_defined(const core::QuotaPolicy& row) { return !row.deleted && !row.unnamed; }
+bool is_defined(const core::QuotaPolicy& row) {
+    return !row.deleted && !row.unnamed && !row.parent;
+}
 
-QuotaPolicyInfo info_of_policy(const core::QuotaPolicy& row) {
-    return {row.id,      row.limits,     row.running,   row.in_window,
-            row.waiting, row.created_at, row.updated_at};
+/// Starts that have aged count no more, though their rows stay until somebody looks at the policy.
+expected<std::uint64_t> starts_that_count(store::Reader& reader, const core::QuotaPolicy& row,
+                                          TimestampMs now) {
+    FF_TRY(const std::uint64_t aged, reader.starts(row.id, now - row.window_ms));
+    return row.in_window - std::min(aged, row.in_window);
+}
+
+expected<QuotaPolicyInfo> info_of(store::Reader& reader, const core::QuotaPolicy& row,
+                                  TimestampMs now) {
+    FF_TRY(const std::uint64_t starts, starts_that_count(reader, row, now));
+    return QuotaPolicyInfo{row.id,      row.limits,     row.running,   starts,
+                           row.waiting, row.created_at, row.updated_at};
 }
 
 }  // namespace
@@ -115,22 +131,52 @@ expected<SpendPage> answer(const ListSpend& op, const ReadContext& c) {
 }
 
 expected<std::optional<QuotaPolicyInfo>> answer(const ReadQuotaPolicy& op, const ReadContext& c) {
-    std::optional<core::QuotaPolicy> row;
+    std::optional<QuotaPolicyInfo> out;
     FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
-        FF_TRY(row, reader.policy(op.quota_policy_id));
+        FF_TRY(const auto row, reader.policy(op.quota_policy_id));
+        if (row && is_defined(*row)) {
+            FF_TRY(out, info_of(reader, *row, c.now));
+        }
         return {};
     }));
-    return row && is_defined(*row) ? std::optional(info_of_policy(*row)) : std::nullopt;
+    return out;
+}
+
+expected<QuotaKeyPage> answer(const ListQuotaKeys& op, const ReadContext& c) {
+    FF_TRY_VOID(check_page(op.limit));
+    QuotaKeyPage out;
+    bool found = false;
+    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
+        FF_TRY(const auto policy, reader.policy(op.quota_policy_id));
+        found = policy && is_defined(*policy);
+        if (!found) {
+            return {};
+        }
+        FF_TRY(const auto rows,
+               reader.policies_of_keys(op.quota_policy_id, op.cursor.value_or(""), op.limit));
+        for (const core::QuotaPolicy& row : rows) {
+            FF_TRY(const std::uint64_t starts, starts_that_count(reader, row, c.now));
+            out.keys.push_back({row.limit_key.value_or(""), row.running, starts, row.waiting});
+        }
+        if (rows.size() == op.limit) {
+            out.next_cursor = out.keys.back().limit_key;
+        }
+        return {};
+    }));
+    if (!found) {
+        return ff::fail(ErrorCode::quota_policy_not_found);
+    }
+    return out;
 }
 
 expected<QuotaPage> answer(const ListQuotaPolicies& op, const ReadContext& c) {
     FF_TRY_VOID(check_page(op.limit));
     QuotaPage out;
     FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
-        FF_TRY(const auto rows, reader.policies(op.cursor, op.limit));
+        FF_TRY(const auto rows, reader.policies_listed(op.cursor, op.limit));
         for (const core::QuotaPolicy& row : rows) {
             if (is_defined(row)) {
-                out.policies.push_back(info_of_policy(row));
+                FF_TRY(out.policies.emplace_back(), info_of(reader, row, c.now));
             }
         }
         if (rows.size() == op.limit) {

@@ -2,6 +2,7 @@
 // transaction, and time acts at its moment; these find nothing in a healthy store but rows past
 // their time.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -15,204 +16,289 @@ namespace {
 
 constexpr std::size_t gates_per_pass = 100;
 constexpr std::size_t limits_per_pass = 50;
-constexpr std::size_t rows_per_look = 1'000;
+constexpr std::size_t rows_per_page = 500;
+constexpr std::size_t pages_per_pass = 20;
 constexpr std::size_t dedups_per_pass = 1'000;
+constexpr TimestampMs end_of_time = std::numeric_limits<TimestampMs>::max();
 
 /// Slots of a policy that nobody can need: of those that have ended, wait or are gone.
 bool keeps_slot(const std::optional<core::Execution>& e) {
     return e && (e->state.phase == LifecyclePhase::active || e->grant_expires_at);
 }
 
-struct PolicyFindings {
-    core::QuotaPolicy policy;
-    std::vector<core::AdmissionKey> stray;  ///< slots to take back
-    std::uint64_t slots = 0;
-    std::uint64_t starts = 0;
-};
-
-expected<PolicyFindings> look_at(store::Reader& reader, const core::QuotaPolicy& policy) {
-    PolicyFindings out;
-    out.policy = policy;
-    std::optional<ExecutionId> after;
-    for (;;) {
-        FF_TRY(const auto rows, reader.slots(policy.id, after, rows_per_look));
-        for (const core::Admission& row : rows) {
-            after = row.key.execution;
-            out.slots += 1;
-            FF_TRY(const auto e, reader.execution(row.key.execution));
-            if (!keeps_slot(e)) {
-                out.stray.push_back(row.key);
-            }
-        }
-        if (rows.size() < rows_per_look) {
-            break;
-        }
+void add_to(Amounts& sums, const Amounts& amounts) {
+    for (const auto& [dimension, amount] : amounts) {
+        std::uint64_t& sum = sums[dimension];
+        sum = core::add_amounts(sum, amount);
     }
-    FF_TRY(out.starts, reader.starts(policy.id));
-    return out;
 }
 
-/// Amounts that are written down of the present period, and executions that are gone.
-struct LedgerFindings {
+/// What ledger rows say of a budget: spent in the present period, and reserved.
+struct LedgerSums {
     Amounts spent;
-    std::vector<core::LedgerKey> gone;
+    Amounts reserved;
 };
-
-expected<LedgerFindings> look_at(store::Reader& reader, const core::Budget& budget) {
-    LedgerFindings out;
-    std::optional<ExecutionId> after;
-    for (;;) {
-        FF_TRY(const auto rows, reader.ledgers(budget.id, after, rows_per_look));
-        for (const core::LedgerRow& row : rows) {
-            after = row.key.execution;
-            FF_TRY(const auto e, reader.execution(row.key.execution));
-            if (!e) {
-                out.gone.push_back(row.key);
-            }
-            if (row.reset_epoch == budget.reset_count) {
-                for (const auto& [dimension, amount] : row.spent) {
-                    std::uint64_t& sum = out.spent[dimension];
-                    sum = core::add_amounts(sum, amount);
-                }
-            }
-        }
-        if (rows.size() < rows_per_look) {
-            return out;
+LedgerSums sums_of(const std::vector<core::LedgerRow>& rows, const core::Budget& budget) {
+    LedgerSums sums;
+    for (const core::LedgerRow& row : rows) {
+        add_to(sums.reserved, row.reserved);
+        if (row.reset_epoch == budget.reset_count) {
+            add_to(sums.spent, row.spent);
         }
     }
+    return sums;
 }
 
 }  // namespace
 
-expected<std::uint64_t> Scanners::look_at_gates(TimestampMs now) {
-    std::uint64_t let_go = 0;
+expected<void> Scanners::look_at_gates(TimestampMs now, ScannerResult& result) {
+    std::vector<core::LimitKey> keys;
     FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
-        FF_TRY(const auto keys, batch_.store().scan_waiting_limits(gates_at_, gates_per_pass));
-        gates_at_ = keys.size() < gates_per_pass ? core::LimitKey{} : keys.back();
-        for (const core::LimitKey& key : keys) {
-            FF_TRY(const std::uint64_t handled, batch_.handle_limit(key, true));
-            let_go += handled;
+        FF_TRY(keys, batch_.store().scan_waiting_limits(gates_at_, gates_per_pass));
+        return {};
+    }));
+    gates_at_ = keys.size() < gates_per_pass ? core::LimitKey{} : keys.back();
+    for (const core::LimitKey& key : keys) {
+        // Each for itself: one that fails keeps back nobody else.
+        if (auto done = batch_.run_internal(now,
+                                            [&]() -> expected<void> {
+                                                FF_TRY(const std::uint64_t handled,
+                                                       batch_.handle_limit(key, true));
+                                                result.processed += handled;
+                                                return {};
+                                            });
+            !done) {
+            result.errors += 1;
+            result.findings.push_back(std::string(to_string(key.kind)) + " " + key.id.to_string() +
+                                      ": " + done.error().message());
+        }
+    }
+    return {};
+}
+
+/// Pages until enough rows that are in order were seen, or the walk is round.
+expected<void> Scanners::walk(const LimitRowsAt& at,
+                              const std::function<expected<std::size_t>()>& page) {
+    std::size_t seen = 0;
+    for (std::size_t pages = 0; pages < pages_per_pass && seen < rows_per_page; ++pages) {
+        FF_TRY(const std::size_t in_order, page());
+        seen += in_order;
+        if (at.limit == core::LimitId{}) {
+            break;
+        }
+    }
+    return {};
+}
+
+// ------------------------------------------------------------------------------------ budgets
+
+expected<std::size_t> Scanners::ledger_page(TimestampMs now, ScannerResult& result) {
+    std::size_t looked = 0;
+    std::vector<core::LedgerKey> gone;
+    store::Store& store = batch_.store();
+    FF_TRY_VOID(batch_.make_readable());
+    FF_TRY_VOID(store.read([&](store::Reader& reader) -> expected<void> {
+        const BudgetId budget{ledgers_at_.limit.uuid};
+        FF_TRY(const auto rows, reader.ledgers(budget, ledgers_at_.execution, rows_per_page));
+        looked = rows.size();
+        for (const core::LedgerRow& row : rows) {
+            FF_TRY(const auto e, reader.execution(row.key.execution));
+            if (!e) {
+                gone.push_back(row.key);
+            }
+        }
+        if (rows.size() == rows_per_page) {
+            ledgers_at_.execution = rows.back().key.execution;
+            return {};
+        }
+        FF_TRY(const auto next, reader.budgets(budget, 1));
+        ledgers_at_ = next.empty() ? LimitRowsAt{}
+                                   : LimitRowsAt{core::LimitId{next[0].id.uuid}, std::nullopt};
+        return {};
+    }));
+    if (gone.empty()) {
+        return looked;
+    }
+    FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
+        core::ReadSet set;
+        set.limits.ledgers = gone;
+        for (const core::LedgerKey& key : gone) {
+            set.limits.budgets.push_back(key.budget);
+        }
+        FF_TRY_VOID(store.load(set, batch_.snapshot()));
+        const core::LimitTable& limits = batch_.snapshot().limits;
+        for (const core::LedgerKey& key : gone) {
+            const core::LedgerRow* row = limits.ledger(key);
+            const core::Budget* budget = limits.budget(key.budget);
+            core::Changes changes;
+            if (row != nullptr && budget != nullptr && !row->reserved.empty()) {
+                core::return_reserved(*budget, *row, changes, now);
+                changes.put_ledgers.clear();
+            }
+            changes.delete_ledgers = {key};
+            batch_.keep(std::move(changes));
         }
         return {};
     }));
-    return let_go;
+    result.processed += gone.size();
+    return looked - gone.size();
 }
 
 expected<ScannerResult> Scanners::budget_reconciler(TimestampMs now) {
     ScannerResult result;
-    std::vector<core::LedgerKey> gone;
     store::Store& store = batch_.store();
-    if (batch_.take_unsynced()) {
-        FF_TRY_VOID(store.make_durable());  // a reader waits for what nobody else would sync now
-    }
+    FF_TRY_VOID(batch_.make_readable());
     FF_TRY_VOID(store.read([&](store::Reader& reader) -> expected<void> {
         FF_TRY(const auto budgets, reader.budgets(budgets_at_, limits_per_pass));
         budgets_at_ =
             budgets.size() < limits_per_pass ? std::nullopt : std::optional(budgets.back().id);
         for (const core::Budget& budget : budgets) {
-            FF_TRY(const LedgerFindings found, look_at(reader, budget));
-            gone.insert(gone.end(), found.gone.begin(), found.gone.end());
-            for (const auto& [dimension, spent] : found.spent) {
+            FF_TRY(const auto rows, reader.ledgers(budget.id, std::nullopt, rows_per_page));
+            if (rows.size() == rows_per_page) {
+                continue;  // a long ledger is not summed up: that would hold up everybody
+            }
+            const LedgerSums sums = sums_of(rows, budget);
+            if (sums.reserved != budget.reserved) {
+                result.findings.push_back("budget " + budget.id.to_string() +
+                                          ": what is reserved is not what executions hold");
+            }
+            for (const auto& [dimension, amount] : sums.spent) {
                 const auto used = budget.usage.find(dimension);
-                if (used == budget.usage.end() || used->second < spent) {
+                if (used == budget.usage.end() || used->second < amount) {
                     result.findings.push_back("budget " + budget.id.to_string() + ": " + dimension +
                                               " counts less than was spent");
                 }
-            }
-            if (budget.waiting && !core::blocking(budget) && !budget.wake_at) {
-                result.findings.push_back("budget " + budget.id.to_string() +
-                                          ": is clear, and somebody may still wait for it");
             }
         }
         return {};
     }));
     result.errors = result.findings.size();
-    if (!gone.empty()) {
-        FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
-            core::ReadSet set;
-            set.limits.ledgers = gone;
-            FF_TRY_VOID(store.load(set, batch_.snapshot()));
-            core::Changes changes;
-            changes.delete_ledgers = gone;
-            batch_.keep(std::move(changes));
-            return {};
-        }));
-        result.processed += gone.size();
-    }
+    FF_TRY_VOID(walk(ledgers_at_, [&] { return ledger_page(now, result); }));
     FF_TRY(const ScannerResult swept,
            sweep([&] { return store.sweep_usage_dedup(now, dedups_per_pass); }));
     result.processed += swept.processed;
     return result;
 }
 
-expected<ScannerResult> Scanners::quota_reconciler(TimestampMs now) {
-    ScannerResult result;
-    std::vector<PolicyFindings> all;
+// ------------------------------------------------------------------------------------- quotas
+
+expected<std::size_t> Scanners::slot_page(TimestampMs now, ScannerResult& result) {
+    std::size_t looked = 0;
+    std::vector<core::AdmissionKey> stray;
     store::Store& store = batch_.store();
-    if (batch_.take_unsynced()) {
-        FF_TRY_VOID(store.make_durable());  // a reader waits for what nobody else would sync now
-    }
+    FF_TRY_VOID(batch_.make_readable());
     FF_TRY_VOID(store.read([&](store::Reader& reader) -> expected<void> {
-        FF_TRY(const auto policies, reader.policies(policies_at_, limits_per_pass));
-        policies_at_ =
-            policies.size() < limits_per_pass ? std::nullopt : std::optional(policies.back().id);
-        for (const core::QuotaPolicy& policy : policies) {
-            FF_TRY(PolicyFindings found, look_at(reader, policy));
-            all.push_back(std::move(found));
+        const QuotaPolicyId policy{slots_at_.limit.uuid};
+        FF_TRY(const auto rows, reader.slots(policy, slots_at_.execution, rows_per_page));
+        looked = rows.size();
+        for (const core::Admission& row : rows) {
+            FF_TRY(const auto e, reader.execution(row.key.execution));
+            if (!keeps_slot(e)) {
+                stray.push_back(row.key);
+            }
+        }
+        if (rows.size() == rows_per_page) {
+            slots_at_.execution = rows.back().key.execution;
+            return {};
+        }
+        FF_TRY(const auto next, reader.policies(policy, 1));
+        slots_at_ = next.empty() ? LimitRowsAt{}
+                                 : LimitRowsAt{core::LimitId{next[0].id.uuid}, std::nullopt};
+        return {};
+    }));
+    if (stray.empty()) {
+        return looked;
+    }
+    FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
+        core::ReadSet set;
+        for (const core::AdmissionKey& key : stray) {
+            set.need(key.execution);
+            set.limits.policies.push_back(key.policy);
+            set.limits.admissions.push_back(key);
+        }
+        FF_TRY_VOID(store.load(set, batch_.snapshot()));
+        const core::Snapshot& view = batch_.snapshot();
+        for (const core::AdmissionKey& key : stray) {
+            const core::Admission* held = view.limits.admission(key);
+            const core::Execution* e = view.execution(key.execution);
+            const core::QuotaPolicy* found = view.limits.policy(key.policy);
+            if (held == nullptr || !held->slot_at || found == nullptr ||
+                keeps_slot(e != nullptr ? std::optional(*e) : std::nullopt)) {
+                continue;
+            }
+            core::QuotaPolicy policy = *found;
+            core::Changes changes;
+            if (auto left = core::without_slot(policy, *held)) {
+                changes.put_admissions.push_back(*left);
+            } else {
+                changes.delete_admissions.push_back(key);
+            }
+            policy.wake_at = now;
+            changes.put_policies.push_back(std::move(policy));
+            batch_.keep(std::move(changes));
+            result.processed += 1;
         }
         return {};
     }));
-    for (const PolicyFindings& found : all) {
-        FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
-            // Drops what has aged, too.
-            const core::LimitKey key{core::LimitKind::quota, {found.policy.id.uuid}};
-            for (const core::AdmissionKey& stray : found.stray) {
-                core::ReadSet set;
-                set.need(stray.execution);
-                set.limits.admissions.push_back(stray);
-                FF_TRY_VOID(store.load(set, batch_.snapshot()));
-            }
-            core::ReadSet set;
-            set.limits.policies.push_back(found.policy.id);
-            FF_TRY_VOID(store.load(set, batch_.snapshot()));
-            const core::Snapshot& view = batch_.snapshot();
-            const core::QuotaPolicy* row = view.limits.policy(found.policy.id);
-            if (row == nullptr) {
-                return {};
-            }
+    return looked - stray.size();
+}
+
+expected<void> Scanners::recount(const core::QuotaPolicy& seen, std::uint64_t slots,
+                                 std::uint64_t starts, TimestampMs now, ScannerResult& result) {
+    return batch_.run_internal(now, [&]() -> expected<void> {
+        core::ReadSet set;
+        set.limits.policies.push_back(seen.id);
+        FF_TRY_VOID(batch_.store().load(set, batch_.snapshot()));
+        const core::QuotaPolicy* row = batch_.snapshot().limits.policy(seen.id);
+        if (row == nullptr) {
+            return {};
+        }
+        // What changed since the look is left to the next pass.
+        if (*row == seen && (row->running != slots || row->in_window != starts)) {
+            result.findings.push_back("quota " + seen.id.to_string() + ": counts " +
+                                      std::to_string(row->running) + " slots and " +
+                                      std::to_string(row->in_window) + " starts, has " +
+                                      std::to_string(slots) + " and " + std::to_string(starts));
             core::QuotaPolicy policy = *row;
+            policy.running = slots;
+            policy.in_window = starts;
             core::Changes changes;
-            // What changed since the look is left to the next pass.
-            if (policy == found.policy &&
-                (policy.running != found.slots || policy.in_window != found.starts)) {
-                result.findings.push_back("quota " + policy.id.to_string() + ": counts " +
-                                          std::to_string(policy.running) + " slots and " +
-                                          std::to_string(policy.in_window) + " starts, has " +
-                                          std::to_string(found.slots) + " and " +
-                                          std::to_string(found.starts));
-                policy.running = found.slots;
-                policy.in_window = found.starts;
-            }
-            for (const core::AdmissionKey& stray : found.stray) {
-                const core::Admission* held = view.limits.admission(stray);
-                const core::Execution* e = view.execution(stray.execution);
-                if (held == nullptr || !held->slot_at ||
-                    keeps_slot(e != nullptr ? std::optional(*e) : std::nullopt)) {
-                    continue;
-                }
-                if (auto left = core::without_slot(policy, *held)) {
-                    changes.put_admissions.push_back(*left);
-                } else {
-                    changes.delete_admissions.push_back(stray);
-                }
-                policy.wake_at = now;
-                result.processed += 1;
-            }
             changes.put_policies.push_back(std::move(policy));
             batch_.keep(std::move(changes));
-            FF_TRY_VOID(batch_.handle_limit(key, false));
-            return {};
-        }));
+        }
+        // Drops what has aged, too.
+        FF_TRY_VOID(batch_.handle_limit({core::LimitKind::quota, {seen.id.uuid}}, false));
+        return {};
+    });
+}
+
+expected<ScannerResult> Scanners::quota_reconciler(TimestampMs now) {
+    ScannerResult result;
+    FF_TRY_VOID(walk(slots_at_, [&] { return slot_page(now, result); }));
+    struct Seen {
+        core::QuotaPolicy policy;
+        std::uint64_t slots;
+        std::uint64_t starts;
+    };
+    std::vector<Seen> all;
+    FF_TRY_VOID(batch_.make_readable());
+    FF_TRY_VOID(batch_.store().read([&](store::Reader& reader) -> expected<void> {
+        FF_TRY(auto policies, reader.policies(policies_at_, limits_per_pass));
+        policies_at_ =
+            policies.size() < limits_per_pass ? std::nullopt : std::optional(policies.back().id);
+        for (core::QuotaPolicy& policy : policies) {
+            FF_TRY(const std::uint64_t slots, reader.slot_count(policy.id));
+            FF_TRY(const std::uint64_t starts, reader.starts(policy.id, end_of_time));
+            all.push_back({std::move(policy), slots, starts});
+        }
+        return {};
+    }));
+    for (const Seen& seen : all) {
+        // Each for itself: one that fails keeps back no other.
+        if (auto done = recount(seen.policy, seen.slots, seen.starts, now, result); !done) {
+            result.findings.push_back("quota " + seen.policy.id.to_string() + ": " +
+                                      done.error().message());
+        }
     }
     result.errors = result.findings.size();
     return result;

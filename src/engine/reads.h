@@ -63,6 +63,7 @@ expected<BudgetPage> answer(const ListBudgets& op, const ReadContext& c);
 expected<SpendPage> answer(const ListSpend& op, const ReadContext& c);
 expected<std::optional<QuotaPolicyInfo>> answer(const ReadQuotaPolicy& op, const ReadContext& c);
 expected<QuotaPage> answer(const ListQuotaPolicies& op, const ReadContext& c);
+expected<QuotaKeyPage> answer(const ListQuotaKeys& op, const ReadContext& c);
 expected<EventPage> answer(const ReadEvents& op, const ReadContext& c);
 expected<EventPage> answer(const ReadTimeline& op, const ReadContext& c);
 expected<WebhookPage> answer(const ListWebhooks& op, const ReadContext& c);

@@ -134,7 +134,7 @@ void ReadyIndex::join(Group& group, Queue& queue) {
         heads.unread.insert(&queue);
         touch(group);  // what made a new route is ready in it before anybody asked for it
     } else if (const ReadyKey* head = queue.head()) {
-        heads.heads.insert({head->rank, head->eid, &queue});
+        heads.heads.insert({head->rank, head->place, &queue});
     }
 }
 
@@ -144,7 +144,7 @@ void ReadyIndex::hide_head(Queue& queue) {
         return;
     }
     for (const Member& member : queue.members) {
-        member.group->lanes[member.lane_index].heads.erase({head->rank, head->eid, &queue});
+        member.group->lanes[member.lane_index].heads.erase({head->rank, head->place, &queue});
     }
 }
 
@@ -154,7 +154,7 @@ void ReadyIndex::show_head(Queue& queue) {
         return;
     }
     for (const Member& member : queue.members) {
-        member.group->lanes[member.lane_index].heads.insert({head->rank, head->eid, &queue});
+        member.group->lanes[member.lane_index].heads.insert({head->rank, head->place, &queue});
     }
 }
 
@@ -286,6 +286,19 @@ expected<void> ReadyIndex::read_on(Queue& queue, std::size_t expected) {
     return {};
 }
 
+std::vector<ReadyKey> ReadyIndex::as_left(core::RouteId route, const std::optional<ReadyKey>& after,
+                                          std::vector<ReadyKey> stored, bool complete) const {
+    const auto end = stored.empty() ? std::nullopt : std::optional(stored.back());
+    std::erase_if(stored, [&](const ReadyKey& key) { return erased_.contains(key); });
+    for (const ReadyKey& key : pending_of(inserted_, route, after)) {
+        if (complete || (end && key < *end)) {
+            stored.push_back(key);
+        }
+    }
+    std::ranges::sort(stored);
+    return stored;
+}
+
 // ------------------------------------------------------------------------------- shared stores
 
 void ReadyIndex::begin() {
@@ -315,7 +328,7 @@ std::vector<ReadyIndex::Queue*> ReadyIndex::to_read(const LaneHeads& lane) {
     for (Queue* queue : lane.unread) {
         const bool behind =
             queue->read_to && !lane.heads.empty() &&
-            !(Head{queue->read_to->rank, queue->read_to->eid, queue} < *lane.heads.begin());
+            !(Head{queue->read_to->rank, queue->read_to->place, queue} < *lane.heads.begin());
         if (!queue->known && !behind) {
             out.push_back(queue);
         }
@@ -328,7 +341,7 @@ store::ReadyAsk ReadyIndex::ask_for(const std::vector<Queue*>& queues, std::size
     ask.limit = std::max<std::size_t>(expected, 1);
     const auto place = [](const Queue* queue) {
         using Place = std::pair<std::int32_t, core::Eid>;
-        return queue->read_to ? std::optional<Place>({queue->read_to->rank, queue->read_to->eid})
+        return queue->read_to ? std::optional<Place>({queue->read_to->rank, queue->read_to->place})
                               : std::nullopt;  // sorts first: from the head
     };
     if (const auto first = std::ranges::min_element(queues, {}, place); first != queues.end()) {
@@ -361,7 +374,8 @@ void ReadyIndex::learn(const std::vector<Queue*>& queues, const store::ReadyPage
         const auto start = queue->read_to;
         queue->complete = !page.looked_to;
         if (page.looked_to) {
-            queue->read_to = {route, page.looked_to->rank, page.looked_to->eid};
+            queue->read_to = {route, page.looked_to->rank, page.looked_to->place,
+                              std::numeric_limits<core::Eid>::max()};
         }
         for (const ReadyKey& key : pending_of(inserted_, route, start)) {
             if (queue->complete || key <= *queue->read_to) {
@@ -438,7 +452,7 @@ expected<std::optional<ReadyKey>> ReadyIndex::front(Group& group, std::size_t la
         return std::nullopt;
     }
     const Head& best = *lane.heads.begin();
-    return ReadyKey{best.queue->route.id, best.rank, best.eid};
+    return *best.queue->head();
 }
 
 expected<void> ReadyIndex::read_heads(LaneHeads& lane, std::size_t expected) {

@@ -79,6 +79,13 @@ class ReadyIndex {
     expected<std::optional<core::ReadyKey>> front(Group& group, std::size_t lane_index,
                                                   std::size_t expected, core::Snapshot& snapshot);
 
+    /// What a store has of any queue behind a key, as the running batch has left it. `complete`: up
+    /// to its end.
+    [[nodiscard]] std::vector<core::ReadyKey> as_left(core::RouteId route,
+                                                      const std::optional<core::ReadyKey>& after,
+                                                      std::vector<core::ReadyKey> stored,
+                                                      bool complete) const;
+
     /// Groups in which a key appeared since the last call.
     std::vector<Group*> take_touched();
 
@@ -86,10 +93,10 @@ class ReadyIndex {
     struct Queue;
     struct Head {
         std::int32_t rank;
-        core::Eid eid;
+        core::Eid place;
         Queue* queue;
         bool operator<(const Head& other) const {
-            return rank != other.rank ? rank < other.rank : eid < other.eid;
+            return rank != other.rank ? rank < other.rank : place < other.place;
         }
     };
     /// The routes of a group on one of its lanes.

@@ -7,8 +7,11 @@
 #include <map>
 #include <ranges>
 
+#include "core/admission.h"
 #include "core/decide.h"
 #include "core/invariants.h"
+#include "core/transitions.h"
+#include "engine/claim_desk.h"
 
 namespace ff::engine {
 
@@ -28,6 +31,9 @@ constexpr std::size_t events_per_pass = 10'000;
 constexpr DurationMs grant_memory_ms = 60'000;
 
 constexpr core::Eid newest_eid = std::numeric_limits<core::Eid>::max();
+constexpr std::int32_t highest_rank = std::numeric_limits<std::int32_t>::max();
+constexpr core::RouteId lowest_route = std::numeric_limits<core::RouteId>::min();
+constexpr std::size_t queues_per_pass = 100;
 
 constexpr std::array blocked_buckets{core::Bucket::blocked_by_budget,
                                      core::Bucket::blocked_by_quota,
@@ -209,9 +215,7 @@ expected<ScannerResult> Scanners::event_trimmer(TimestampMs now) {
     ScannerResult result;
     for (std::size_t i = 1; i < enum_count<EventFamily>; ++i) {
         const auto family = static_cast<EventFamily>(i);
-        // A view holds only what is on disk; nobody else waits for what this thread has just
-        // written, so it sees to that itself.
-        FF_TRY_VOID(batch_.store().make_durable());
+        FF_TRY_VOID(batch_.make_readable());
         FF_TRY(const auto through, event_trim_.through(batch_.store(), family,
                                                        {now - options_.event_retention_ms,
                                                         options_.event_rows_max, events_per_pass}));
@@ -280,6 +284,7 @@ expected<std::uint64_t> Scanners::unblock_page(core::Bucket bucket, core::Eid& a
                                 return satisfies(worker.capabilities, route.required);
                             });
     };
+    OfferedBudgets offered;
     for (core::Eid eid : eids) {
         const core::ExecutionCell* cell = snapshot.find_cell(eid);
         if (cell == nullptr || !cell->execution.current) {
@@ -287,7 +292,10 @@ expected<std::uint64_t> Scanners::unblock_page(core::Bucket bucket, core::Eid& a
         }
         const core::Execution& e = *cell->execution.current;
         if (e.gate) {
-            continue;  // what holds it back lets it go
+            FF_TRY(const bool freed,
+                   core::waits_at_limit(e) ? let_go_at_limit(e, offered, now) : false);
+            lifted += freed ? 1 : 0;
+            continue;
         }
         if (bucket == core::Bucket::blocked_by_route) {
             FF_TRY(const bool capable, is_served(e.route));
@@ -302,6 +310,90 @@ expected<std::uint64_t> Scanners::unblock_page(core::Bucket bucket, core::Eid& a
     return lifted;
 }
 
+expected<bool> Scanners::is_clear(const BudgetId& id, const core::Execution& e,
+                                  OfferedBudgets& offered) {
+    if (!offered.contains(id)) {
+        core::ReadSet set;
+        set.limits.budgets_looked.push_back(id);
+        const auto loaded = batch_.store().load(set, batch_.snapshot());
+        if (!loaded && !is_of_the_row(loaded.error().code)) {
+            return std::unexpected(loaded.error());
+        }
+        const core::Budget* budget = loaded ? batch_.snapshot().limits.budget(id) : nullptr;
+        offered.emplace(id, budget != nullptr ? std::optional(*budget) : std::nullopt);
+    }
+    std::optional<core::Budget>& budget = offered.at(id);
+    return budget && core::lets_go(*budget, e.reserve);
+}
+
+expected<bool> Scanners::let_go_at_limit(const core::Execution& e, OfferedBudgets& offered,
+                                         TimestampMs now) {
+    store::Store& store = batch_.store();
+    core::ReadSet flow;
+    if (e.flow_id) {
+        flow.flows.push_back(*e.flow_id);
+        FF_TRY_VOID(store.load(flow, batch_.snapshot()));
+    }
+    for (;;) {
+        core::ReadSet attachments;
+        core::need_applicable(batch_.snapshot(), e, attachments);
+        if (attachments.empty()) {
+            break;
+        }
+        FF_TRY_VOID(store.load(attachments, batch_.snapshot()));
+    }
+    const core::Applicable limits = core::applicable(batch_.snapshot(), e);
+    if (core::holds_gate(limits, *e.gate)) {
+        // A quota's gate looks at all who wait there; at a budget's, those who do not fit may stand
+        // in front of one who does.
+        const auto budget = std::ranges::find(limits.budgets, *e.gate,
+                                              [](const BudgetId& id) { return core::gate_of(id); });
+        if (budget == limits.budgets.end()) {
+            return false;
+        }
+        FF_TRY(const bool clear, is_clear(*budget, e, offered));
+        if (!clear) {
+            return false;
+        }
+    }
+    core::Changes changes;
+    core::make_eligible(changes.put_executions.emplace_back(e), now);
+    batch_.keep(std::move(changes));
+    return true;
+}
+
+expected<void> Scanners::look_at_turns(TimestampMs now, ScannerResult& result) {
+    // The queues of gates come first among the ready ones; one look finds the first of each.
+    std::vector<core::RouteId> queues;
+    store::Store& store = batch_.store();
+    FF_TRY_VOID(batch_.make_readable());
+    FF_TRY_VOID(store.read([&](store::Reader& reader) -> expected<void> {
+        for (std::size_t looks = 0; looks < queues_per_pass; ++looks) {
+            FF_TRY(const auto first, reader.ready_after({turns_at_, highest_rank, newest_eid}, 1));
+            if (first.empty() || first[0].route >= 0) {
+                turns_at_ = lowest_route;
+                break;
+            }
+            turns_at_ = first[0].route;
+            FF_TRY(const auto head, reader.newest(first[0].eid + 1, 1));
+            FF_TRY(const auto held, reader.turns_after({turns_at_, 0}, 1));
+            const bool of_turns = !head.empty() && core::waits_for_turn(head[0]);
+            if (of_turns && (held.empty() || held[0].queue != turns_at_)) {
+                queues.push_back(turns_at_);
+            }
+        }
+        return {};
+    }));
+    for (const core::RouteId queue : queues) {
+        FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
+            FF_TRY(const bool called, batch_.turns().call_one(queue));
+            result.processed += called ? 1 : 0;
+            return {};
+        }));
+    }
+    return {};
+}
+
 expected<ScannerResult> Scanners::unblock(TimestampMs now) {
     ScannerResult result;
     FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
@@ -312,8 +404,8 @@ expected<ScannerResult> Scanners::unblock(TimestampMs now) {
         }
         return {};
     }));
-    FF_TRY(const std::uint64_t let_go, look_at_gates(now));
-    result.processed += let_go;
+    FF_TRY_VOID(look_at_gates(now, result));
+    FF_TRY_VOID(look_at_turns(now, result));
     return result;
 }
 
@@ -335,9 +427,7 @@ expected<ScannerResult> Scanners::index_reconciler(TimestampMs now) {
     ScannerResult result;
     std::vector<core::Eid> mislabelled;
     store::Store& store = batch_.store();
-    if (batch_.take_unsynced()) {
-        FF_TRY_VOID(store.make_durable());  // a reader waits for what nobody else would sync now
-    }
+    FF_TRY_VOID(batch_.make_readable());
     FF_TRY_VOID(store.read([&](store::Reader& reader) -> expected<void> {
         FF_TRY(const auto rows, reader.newest(reconciler_at_, reconcile_page));
         reconciler_at_ = rows.size() < reconcile_page ? newest_eid : rows.back().eid;
@@ -356,18 +446,17 @@ expected<ScannerResult> Scanners::index_reconciler(TimestampMs now) {
     if (mislabelled.empty()) {
         return result;
     }
-    // The label is derived from the rest: it can be put right without deciding anything.
     FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
         FF_TRY_VOID(store.load(mislabelled, core::InputNeed::none, false, batch_.snapshot()));
         for (core::Eid eid : mislabelled) {
             const core::ExecutionCell* cell = batch_.snapshot().find_cell(eid);
-            if (cell == nullptr || !cell->execution.current) {
+            const core::Execution* e = cell != nullptr ? cell->execution.get() : nullptr;
+            if (e == nullptr) {
                 continue;
             }
+            // The label is derived from the rest: it can be put right without deciding anything.
             core::Changes repair;
-            repair.put_executions.push_back(*cell->execution.current);
-            repair.put_executions.back().public_state =
-                public_state(cell->execution.current->state);
+            repair.put_executions.emplace_back(*e).public_state = public_state(e->state);
             batch_.keep(std::move(repair));
             result.processed += 1;
         }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -74,7 +75,30 @@ class Scanners {
     /// Compares what flows count with what they have.
     expected<ScannerResult> flow_projector(TimestampMs now);
     /// Lets who waits at the gate of a limit go on, should it have been forgotten.
-    expected<std::uint64_t> look_at_gates(TimestampMs now);
+    expected<void> look_at_gates(TimestampMs now, ScannerResult& result);
+    /// Budgets as they will be when those who were let go have reserved; none: not to be read.
+    using OfferedBudgets = std::map<BudgetId, std::optional<core::Budget>>;
+    /// Does the budget at whose gate it waits let it go?
+    expected<bool> is_clear(const BudgetId& id, const core::Execution& e, OfferedBudgets& offered);
+    /// The same for one that the gate did not look at: its limit was detached while somebody else
+    /// was at its row, or it fits and stands behind many who do not.
+    expected<bool> let_go_at_limit(const core::Execution& e, OfferedBudgets& offered,
+                                   TimestampMs now);
+    /// The same for who waits for a turn that nobody has.
+    expected<void> look_at_turns(TimestampMs now, ScannerResult& result);
+    /// Rolling through the rows of limits, a page at a time.
+    struct LimitRowsAt {
+        core::LimitId limit;
+        std::optional<ExecutionId> execution;
+    };
+    static expected<void> walk(const LimitRowsAt& at,
+                               const std::function<expected<std::size_t>()>& page);
+    /// Drops what those have spent who are gone. Both answer how many rows were in order.
+    expected<std::size_t> ledger_page(TimestampMs now, ScannerResult& result);
+    /// Gives back the slots that nobody can need.
+    expected<std::size_t> slot_page(TimestampMs now, ScannerResult& result);
+    expected<void> recount(const core::QuotaPolicy& seen, std::uint64_t slots, std::uint64_t starts,
+                           TimestampMs now, ScannerResult& result);
     /// Compares usage with what was written down, and drops what is past its time.
     expected<ScannerResult> budget_reconciler(TimestampMs now);
     /// Compares what policies count with what they gave, and puts it right.
@@ -96,8 +120,11 @@ class Scanners {
     std::optional<FlowId> dependencies_at_;
     std::optional<FlowId> projector_at_;
     core::LimitKey gates_at_;
+    core::RouteId turns_at_ = std::numeric_limits<core::RouteId>::min();
     std::optional<BudgetId> budgets_at_;
     std::optional<QuotaPolicyId> policies_at_;
+    LimitRowsAt ledgers_at_;
+    LimitRowsAt slots_at_;
     EventTrim event_trim_;
     std::vector<core::Eid> unblock_at_;  ///< one position for each blocked bucket
 };

@@ -44,7 +44,8 @@ std::optional<FrameId> previous(const FrameId& id) {
 
 /// The frames of a range, read in chunks so that a page of large frames stays within its bytes.
 expected<std::vector<StreamFrame>> read_frames(store::Reader& reader, const core::StreamKey& key,
-                                               FrameRange range) {
+                                               FrameRange range,
+                                               std::optional<FrameId>& last_seen) {
     std::vector<StreamFrame> out;
     std::size_t bytes = 0;
     while (out.size() < range.limit && range.from <= range.to) {
@@ -53,6 +54,7 @@ expected<std::vector<StreamFrame>> read_frames(store::Reader& reader, const core
                          : std::min<std::size_t>(frames_a_chunk, range.limit - out.size());
         FF_TRY(auto rows, reader.frames(key, range.from, range.to, range.order, most));
         for (core::FrameRow& row : rows) {
+            last_seen = row.key.id;
             if (range.wanted && !range.wanted(row)) {
                 continue;
             }
@@ -105,10 +107,13 @@ expected<void> check_limit(std::uint64_t limit) {
 }  // namespace
 
 expected<StreamPage> read_page(store::Store& store, TimestampMs now, const ExecutionId& id,
-                               std::uint32_t attempt_index, const FrameRange& range) {
+                               std::uint32_t attempt_index, const FrameRange& range,
+                               std::optional<FrameId>* last_seen) {
     StreamPage page;
+    std::optional<FrameId> seen;
     FF_TRY_VOID(store.read([&](store::Reader& reader) -> expected<void> {
         page = {};
+        seen.reset();
         FF_TRY(const auto execution, reader.execution(id));
         if (!execution) {
             return {};
@@ -125,10 +130,13 @@ expected<StreamPage> read_page(store::Store& store, TimestampMs now, const Execu
         }
         FF_TRY(const auto meta, reader.stream_meta(key));
         if (meta && !meta->expired(now)) {
-            FF_TRY(page.frames, read_frames(reader, key, range));
+            FF_TRY(page.frames, read_frames(reader, key, range, seen));
         }
         return {};
     }));
+    if (last_seen != nullptr) {
+        *last_seen = seen;
+    }
     return page;
 }
 
@@ -176,12 +184,20 @@ expected<StreamPage> answer(const ReadStream& op, const ReadContext& c) {
 }
 
 expected<StreamPage> answer(const TailStream& op, const ReadContext& c) {
+    TailStream once = op;
+    return read_tail(once, c);
+}
+
+expected<StreamPage> read_tail(TailStream& op, const ReadContext& c) {
     FF_TRY_VOID(check(op));
-    auto range = range_after(op);
-    if (!range) {
-        range = FrameRange{};
+    const FrameRange range = range_after(op).value_or(FrameRange{});
+    std::optional<FrameId> last_seen;
+    FF_TRY(StreamPage page,
+           read_page(c.store, c.now, op.execution_id, op.attempt_index, range, &last_seen));
+    if (page.frames.empty() && last_seen) {
+        op.after = *last_seen;
     }
-    return read_page(c.store, c.now, op.execution_id, op.attempt_index, *range);
+    return page;
 }
 
 expected<std::optional<StreamSummary>> answer(const ReadStreamSummary& op, const ReadContext& c) {

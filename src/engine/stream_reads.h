@@ -5,6 +5,7 @@
 
 #include <ff/streams.h>
 
+#include "engine/reads.h"
 #include "store/store.h"
 
 namespace ff::engine {
@@ -22,9 +23,14 @@ struct FrameRange {
 };
 
 /// Frames and closure in one view. A stream that nobody wrote, or whose execution is not there, has
-/// no frames and is open.
+/// no frames and is open. `last_seen`: the last frame looked at, wanted or not; none when there was
+/// none.
 expected<StreamPage> read_page(store::Store& store, TimestampMs now, const ExecutionId& id,
-                               std::uint32_t attempt_index, const FrameRange& range);
+                               std::uint32_t attempt_index, const FrameRange& range,
+                               std::optional<FrameId>* last_seen = nullptr);
+
+/// What a tail finds now. One that finds nothing it wants is moved on behind what it looked at.
+expected<StreamPage> read_tail(TailStream& op, const ReadContext& c);
 
 /// Everything behind a place; nothing when nothing can be.
 std::optional<FrameRange> range_after(const TailStream& op);

@@ -21,6 +21,8 @@ constexpr DurationMs read_waits_ms = 20'000;
 constexpr milliseconds shortest_read{20};
 constexpr milliseconds first_pause{200};
 constexpr milliseconds longest_pause{5'000};
+/// The clock cannot count much further than this.
+constexpr milliseconds longest_wait = std::chrono::hours(24 * 3'650);
 
 /// Shared with the answers that are on their way.
 struct Inbox {
@@ -50,16 +52,17 @@ class EngineSubscription final : public Subscription {
     }
 
     SubscriptionItem next(milliseconds timeout) override {
-        const auto deadline = SteadyClock::now() + timeout;
+        const auto deadline = SteadyClock::now() + std::min(timeout, longest_wait);
         for (;;) {
             read_ahead();
             std::unique_lock lock(inbox_->mutex);
-            const auto has_news = [this] {
-                return !inbox_->items.empty() || inbox_->ended || closed_;
-            };
-            const auto until =
-                inbox_->pause_until ? std::min(deadline, *inbox_->pause_until) : deadline;
-            inbox_->arrived.wait_until(lock, until, has_news);
+            // Any answer ends the wait, also one that brings nothing: the next read must begin.
+            const bool read_on = !inbox_->reading && !inbox_->pause_until;
+            if (inbox_->items.empty() && !inbox_->ended && !closed_ && !read_on) {
+                inbox_->arrived.wait_until(lock, inbox_->pause_until
+                                                     ? std::min(deadline, *inbox_->pause_until)
+                                                     : deadline);
+            }
             if (closed_) {
                 return SubscriptionEnd{};
             }
@@ -131,11 +134,15 @@ class EngineSubscription final : public Subscription {
     }
 
     static void stumble(Inbox& inbox, Error error) {
-        const ErrorKind kind = info(error.code).kind;
-        if (error.code == ErrorCode::shutting_down || kind == ErrorKind::validation) {
+        // A server elsewhere that stops says who it is; it comes back.
+        const bool is_server = std::ranges::any_of(error.fields, [](const auto& field) {
+            return field.first == "who" && field.second == "server";
+        });
+        if (error.code == ErrorCode::shutting_down && !is_server) {
             inbox.ended = true;
             return;
         }
+        inbox.ended = info(error.code).kind == ErrorKind::validation;  // no later read is better
         inbox.pause = std::clamp(inbox.pause * 2, first_pause, longest_pause);
         inbox.pause_until = SteadyClock::now() + inbox.pause;
         inbox.items.emplace_back(SubscriptionDisconnected{inbox.cursor, std::move(error)});

@@ -21,7 +21,7 @@ struct TailKind {
 
     static Place place_of(const Op& op) { return {op.execution_id, op.attempt_index}; }
     static expected<void> check(const Op& op) { return engine::check(op); }
-    static expected<Page> read(const Op& op, const ReadContext& c) { return answer(op, c); }
+    static expected<Page> read(Op& op, const ReadContext& c) { return read_tail(op, c); }
     static bool is_answer(const Page& page) {
         return !page.frames.empty() || page.closed_at.has_value();
     }
@@ -36,7 +36,7 @@ struct TailKind {
         out.limit = frames_per_read_max;
         return out;
     }
-    static Page share(const Op& op, const Page& page) {
+    static Page share(Op& op, const Page& page) {
         Page own{{}, page.closed_at, page.closed_reason};
         for (const StreamFrame& frame : page.frames) {
             if (own.frames.size() < op.limit && is_wanted(op, frame)) {
@@ -45,6 +45,7 @@ struct TailKind {
         }
         if (own.frames.empty() && !page.frames.empty()) {
             // A page may end before the stream does: what this reader wants may stand behind it.
+            op.after = std::max(op.after.id, page.frames.back().id);
             own.closed_at.reset();
             own.closed_reason.reset();
         }

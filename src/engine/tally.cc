@@ -8,6 +8,19 @@ namespace ff::engine {
 
 namespace {
 
+/// Of `budget <id>: <dimension> <used>/<limit>` and what may follow.
+std::string dimension_of(const std::string& why) {
+    const std::size_t from = why.find(": ") + 2;
+    for (std::size_t space = why.find(' ', from); space != std::string::npos;
+         space = why.find(' ', space + 1)) {
+        const std::size_t digits_end = why.find_first_not_of("0123456789", space + 1);
+        if (digits_end != std::string::npos && digits_end > space + 1 && why[digits_end] == '/') {
+            return why.substr(from, space - from);
+        }
+    }
+    return "other";
+}
+
 /// Did this attempt end in this transaction?
 bool ended_now(const core::Tracked<core::Attempt>& attempt) {
     return attempt.dirty && attempt.current && attempt.current->ended_at &&
@@ -72,12 +85,10 @@ void Tally::count_refusal(const core::ExecutionCell& cell) {
     }
     const std::string why = now->blocking_detail.value_or("");
     if (now->gate->starts_with("quota:")) {
-        (why.find(": rate limit ") != std::string::npos ? rate_hits_ : concurrency_hits_) += 1;
+        (why.ends_with(" window") ? rate_hits_ : concurrency_hits_) += 1;
         return;
     }
-    // `budget <id>: <dimension> <used>/<limit>`
-    const std::size_t from = why.find(": ") + 2;
-    std::string dimension = why.substr(from, why.rfind(' ') - from);
+    std::string dimension = dimension_of(why);
     if (!budget_hits_.contains(dimension) && budget_hits_.size() >= dimensions_counted_max) {
         dimension = "other";
     }
@@ -96,6 +107,9 @@ void Tally::committed(const core::Snapshot& snapshot, std::chrono::nanoseconds t
     for (const core::ExecutionCell& cell : snapshot.cells) {
         count_attempts(snapshot, cell);
         count_refusal(cell);
+    }
+    for (const core::FrameRow& frame : snapshot.streams.frames) {
+        frames_[static_cast<std::size_t>(frame.mode)] += 1;
     }
     for (const core::LogEvent& event : snapshot.log_events) {
         if (event.family == core::LogFamily::budgets) {
@@ -130,6 +144,7 @@ void Tally::fill(EngineStats& stats) const {
     stats.concurrency_hits = concurrency_hits_;
     stats.soft_breaches = soft_breaches_;
     stats.hard_breaches = hard_breaches_;
+    stats.frames = frames_;
     for (const auto& [name, lane] : lanes_) {
         stats.lanes.push_back(lane);
     }

@@ -55,14 +55,15 @@ class Tally {
     std::atomic<std::uint64_t> renewals_refused_{0};
 
     mutable std::mutex mutex_;
-    std::map<std::string, LaneStats> lanes_;                  // guarded by mutex_
-    LaneStats other_{.lane = "other"};                        // guarded by mutex_
-    std::map<std::string, std::uint64_t> budget_hits_;        // guarded by mutex_
-    std::uint64_t rate_hits_ = 0;                             // guarded by mutex_
-    std::uint64_t concurrency_hits_ = 0;                      // guarded by mutex_
-    std::uint64_t soft_breaches_ = 0;                         // guarded by mutex_
-    std::uint64_t hard_breaches_ = 0;                         // guarded by mutex_
-    std::unordered_map<core::RouteId, LaneStats*> of_route_;  // writer thread only
+    std::map<std::string, LaneStats> lanes_;                     // guarded by mutex_
+    LaneStats other_{.lane = "other"};                           // guarded by mutex_
+    std::map<std::string, std::uint64_t> budget_hits_;           // guarded by mutex_
+    std::uint64_t rate_hits_ = 0;                                // guarded by mutex_
+    std::uint64_t concurrency_hits_ = 0;                         // guarded by mutex_
+    std::uint64_t soft_breaches_ = 0;                            // guarded by mutex_
+    std::uint64_t hard_breaches_ = 0;                            // guarded by mutex_
+    std::array<std::uint64_t, enum_count<FrameMode>> frames_{};  // guarded by mutex_
+    std::unordered_map<core::RouteId, LaneStats*> of_route_;     // writer thread only
 };
 
 }  // namespace ff::engine

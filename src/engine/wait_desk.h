@@ -35,7 +35,8 @@
 
 namespace ff::engine {
 
-/// Runs a job soon, on a thread that may read.
+/// Runs a job soon, on a thread that may read. Such threads go on, after close(), for as long as
+/// somebody waits; a job that is empty only lets them look again whether that is so.
 using ReadJob = std::move_only_function<void()>;
 using ReadLater = std::function<void(ReadJob)>;
 
@@ -81,6 +82,16 @@ class WaitDesk {
     [[nodiscard]] bool is_empty() const { return waiting_ == 0; }
     [[nodiscard]] std::size_t waiting() const { return waiting_; }
 
+    /// How many wait at the places of [from, to].
+    [[nodiscard]] std::size_t waiting(const Place& from, const Place& to) {
+        std::lock_guard lock(mutex_);
+        std::size_t out = 0;
+        for (auto it = readers_.lower_bound(from); it != readers_.end() && it->first <= to; ++it) {
+            out += it->second.size();
+        }
+        return out;
+    }
+
     /// Answers those whose time is over.
     void expire();
     [[nodiscard]] std::optional<TimestampMs> next_deadline() {
@@ -104,8 +115,12 @@ class WaitDesk {
     using ReaderPtr = std::shared_ptr<Reader>;
 
     void watch(const ReaderPtr& reader);
-    /// One reader by itself, for the first time or where a common read does not do.
+    /// One reader by itself, for the first time or where a common read does not do. One page; for
+    /// more it stands behind those who read too.
     void read(const ReaderPtr& reader);
+    void read_on(const ReaderPtr& reader) {
+        later_([this, reader] { read(reader); });
+    }
     /// All of them wait for one place.
     void serve(std::vector<ReaderPtr> readers);
     [[nodiscard]] bool is_over(const Reader& reader) const {
@@ -211,6 +226,7 @@ void WaitDesk<Kind>::wake(std::vector<ReaderPtr> readers) {
 
 template <class Kind>
 void WaitDesk<Kind>::answer(const ReaderPtr& reader, expected<Page> page) {
+    bool was_last = false;
     {
         std::lock_guard lock(mutex_);
         const auto it = readers_.find(reader->place);
@@ -218,7 +234,10 @@ void WaitDesk<Kind>::answer(const ReaderPtr& reader, expected<Page> page) {
         if (it->second.empty()) {
             readers_.erase(it);
         }
-        waiting_ -= 1;
+        was_last = --waiting_ == 0 && closed_;
+    }
+    if (was_last) {
+        later_({});
     }
     reader->on_abandon.reset();  // waits for one that is running, which takes the lock
     reader->done(page ? Response(Reply(std::move(*page)))
@@ -227,16 +246,12 @@ void WaitDesk<Kind>::answer(const ReaderPtr& reader, expected<Page> page) {
 
 template <class Kind>
 void WaitDesk<Kind>::read(const ReaderPtr& reader) {
-    for (;;) {
-        const bool over = is_over(*reader);
-        auto page = Kind::read(reader->op, ReadContext{store_, clock_.now(), nullptr});
-        if (!page || over || Kind::is_answer(*page)) {
-            answer(reader, std::move(page));
-            return;
-        }
-        if (Kind::is_last(*page) && park(reader)) {
-            return;
-        }
+    const bool over = is_over(*reader);
+    auto page = Kind::read(reader->op, ReadContext{store_, clock_.now(), nullptr});
+    if (!page || over || Kind::is_answer(*page)) {
+        answer(reader, std::move(page));
+    } else if (!Kind::is_last(*page) || !park(reader)) {
+        read_on(reader);
     }
 }
 
@@ -261,7 +276,7 @@ void WaitDesk<Kind>::serve(std::vector<ReaderPtr> readers) {
         if (Kind::is_answer(own) || is_over(*reader)) {
             answer(reader, std::move(own));
         } else if (!Kind::is_last(*page) || !park(reader)) {
-            read(reader);  // the page was for others; there may be more behind it
+            read_on(reader);  // the page was for others; there may be more behind it
         }
     }
 }

@@ -45,8 +45,7 @@ Writer::Writer(store::Store& store, const core::Settings& settings, const Engine
         if (what == store::Store::Heard::work) {
             others_wrote_ = true;
             wake();
-        }
-        if (others) {
+        } else if (others) {
             others();
         }
     });

@@ -15,10 +15,12 @@ void add_limit_routes(Router& router, Service& service) {
     add_operation<ListSpend>(router, service);
     add_operation<ReleaseBudget>(router, service);
     add_operation<ResetBudget>(router, service);
+    add_operation<ApproveBudget>(router, service);
     add_operation<AttachBudget>(router, service);
     add_operation<DetachBudget>(router, service);
     add_operation<CreateQuotaPolicy>(router, service);
     add_operation<ListQuotaPolicies>(router, service);
+    add_operation<ListQuotaKeys>(router, service);
     add_operation<ReadQuotaPolicy>(router, service);
     add_operation<UpdateQuotaPolicy>(router, service);
     add_operation<DeleteQuotaPolicy>(router, service);

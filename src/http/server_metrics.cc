@@ -66,6 +66,25 @@ void write_scanners(Exposition& out, const EngineStats& stats) {
     }
 }
 
+template <class E>
+void write_each(Exposition& out, std::string_view label,
+                const std::array<std::uint64_t, enum_count<E>>& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        out.sample({{label, to_string(static_cast<E>(i))}}, values[i]);
+    }
+}
+
+void write_events(Exposition& out, const EngineStats& stats) {
+    out.family("ff_event_lag", MetricType::gauge,
+               "Events that the webhook furthest behind has still to be given, counted to 10000.");
+    write_each<EventFamily>(out, "family", stats.event_lag);
+    out.family("ff_event_subscribers", MetricType::gauge,
+               "Readers, subscriptions and webhooks that wait for events now.");
+    write_each<EventFamily>(out, "family", stats.event_readers);
+    out.family("ff_stream_frames_total", MetricType::counter, "Frames appended to streams.");
+    write_each<FrameMode>(out, "mode", stats.frames);
+}
+
 void write_engine(Exposition& out, const EngineStats& stats) {
     write_lanes(out, stats);
     write_limits(out, stats);
@@ -74,6 +93,7 @@ void write_engine(Exposition& out, const EngineStats& stats) {
     out.sample({{"outcome", "err"}}, stats.renewals_refused);
     write_store(out, stats);
     write_scanners(out, stats);
+    write_events(out, stats);
     out.family("ff_poll_waiting", MetricType::gauge, "Claims that wait for work now.");
     out.sample({}, stats.waiting_claims);
 }

@@ -19,9 +19,9 @@ constexpr std::string_view special[]{
     "0.0.0.0/8",     "10.0.0.0/8",      "100.64.0.0/10",  "127.0.0.0/8",    "169.254.0.0/16",
     "172.16.0.0/12", "192.0.0.0/24",    "192.0.2.0/24",   "192.88.99.0/24", "192.168.0.0/16",
     "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",    "240.0.0.0/4",
-    "::/96",         "::1/128",         "64:ff9b::/96",   "64:ff9b:1::/48", "100::/64",
-    "2001::/23",     "2001:db8::/32",   "2002::/16",      "fc00::/7",       "fe80::/10",
-    "ff00::/8"};
+    "2001::/23",     "2001:db8::/32",   "2002::/16",      "3fff::/20"};
+/// No other part of IPv6 has been given out.
+constexpr std::string_view public_ipv6 = "2000::/3";
 
 template <class Bytes>
 std::vector<unsigned char> bytes_of(const Bytes& bytes) {
@@ -126,6 +126,10 @@ bool AddressRules::allows(std::string_view text) const {
         }
         return out;
     }();
+    static const Network six = *parse_network(public_ipv6);
+    if (address->size() == six.bytes.size() && !is_in(*address, six)) {
+        return false;
+    }
     return std::ranges::none_of(closed, [&](const Network& n) { return is_in(*address, n); });
 }
 

@@ -95,8 +95,8 @@ const std::string all_hmac_keys = select_where<HmacKey>("kid >= '' ORDER BY kid"
 // -------------------------------------------------------------------------- scans of the writer
 
 const std::string ready_head =
-    "SELECT rank, eid FROM ff_ready WHERE route = $1 AND (rank, eid) > ($2, $3)"
-    " ORDER BY rank, eid LIMIT $4";
+    "SELECT rank, place, eid FROM ff_ready WHERE route = $1 AND (rank, place) > ($2, $3)"
+    " ORDER BY rank, place LIMIT $4";
 const std::string timers_due =
     "SELECT due_at, eid FROM ff_timer WHERE kind = $1 AND due_at <= $2 ORDER BY due_at, eid"
     " LIMIT $3";
@@ -135,11 +135,18 @@ const std::string work_due =
 
 // ------------------------------------------------------------------------------ side tables
 
-const std::string ready_insert = "INSERT INTO ff_ready (route, rank, eid) VALUES ($1, $2, $3)";
-const std::string ready_delete = "DELETE FROM ff_ready WHERE route = $1 AND rank = $2 AND eid = $3";
+const std::string ready_insert =
+    "INSERT INTO ff_ready (route, rank, place, eid) VALUES ($1, $2, $3, $4)";
+const std::string ready_delete =
+    "DELETE FROM ff_ready WHERE route = $1 AND rank = $2 AND place = $3 AND eid = $4";
 const std::string timer_insert = "INSERT INTO ff_timer (kind, due_at, eid) VALUES ($1, $2, $3)";
 const std::string timer_delete =
     "DELETE FROM ff_timer WHERE kind = $1 AND due_at = $2 AND eid = $3";
+const std::string turn_insert = "INSERT INTO ff_turn (queue, eid) VALUES ($1, $2)";
+const std::string turn_delete = "DELETE FROM ff_turn WHERE queue = $1 AND eid = $2";
+const std::string turns_of_queue = "SELECT eid FROM ff_turn WHERE queue = $1";
+const std::string turns_after =
+    "SELECT queue, eid FROM ff_turn WHERE (queue, eid) > ($1, $2) ORDER BY queue, eid LIMIT $3";
 const std::string listed_insert = "INSERT INTO ff_listed (bucket, eid) VALUES ($1, $2)";
 const std::string listed_delete = "DELETE FROM ff_listed WHERE bucket = $1 AND eid = $2";
 const std::string tag_insert =
@@ -218,6 +225,7 @@ const std::string meta_put =
 const std::string highest_eid =
     "SELECT COALESCE(MAX(n), 0) FROM (SELECT MAX(eid) AS n FROM ff_exec_core"
     " UNION ALL SELECT MAX(eid) FROM ff_log_event WHERE eid IS NOT NULL"
+    " UNION ALL SELECT MAX(place) FROM ff_ready WHERE eid <> 0"
     " UNION ALL SELECT value FROM ff_meta WHERE name = 'eid_high') numbers";
 const std::string highest_event =
     "SELECT COALESCE(MAX(n), 0) FROM (SELECT MAX(event_id) AS n FROM ff_exec_event"
@@ -318,12 +326,13 @@ const std::string streams_to_sweep =
 const std::string satisfiers_of =
     select_where<Satisfier>("eid = $1 AND episode = $2 ORDER BY node, token");
 const std::string ready_before =
-    "SELECT COUNT(*) FROM (SELECT 1 FROM ff_ready WHERE route = $1 AND (rank, eid) < ($2, $3)"
+    "SELECT COUNT(*) FROM (SELECT 1 FROM ff_ready WHERE route = $1 AND (rank, place) < ($2, $3)"
     " LIMIT $4) t";
 const std::string event_by_id = select_where<ExecutionEvent>("event_id = $1");
 const std::string events_after =
     select_where<ExecutionEvent>("event_id > $1 ORDER BY event_id LIMIT $2");
-const std::string log_events_of = select_where<LogEvent>("eid = $1 ORDER BY event_id LIMIT $2");
+const std::string log_events_of =
+    select_where<LogEvent>("eid = $1 AND event_id > $2 ORDER BY event_id LIMIT $3");
 const std::string log_events_after =
     select_where<LogEvent>("event_id > $1 ORDER BY event_id LIMIT $2");
 const std::string family_events_after =
@@ -336,8 +345,8 @@ const std::string webhook_by_id = select_where<core::Webhook>("webhook_id = $1")
 const std::string webhooks_after =
     select_where<core::Webhook>("webhook_id > $1 ORDER BY webhook_id LIMIT $2");
 const std::string ready_after =
-    "SELECT route, rank, eid FROM ff_ready WHERE (route, rank, eid) > ($1, $2, $3)"
-    " ORDER BY route, rank, eid LIMIT $4";
+    "SELECT route, rank, place, eid FROM ff_ready WHERE (route, rank, place) > ($1, $2, $3)"
+    " ORDER BY route, rank, place LIMIT $4";
 const std::string timers_after =
     "SELECT kind, due_at, eid FROM ff_timer WHERE (kind, due_at, eid) > ($1, $2, $3)"
     " ORDER BY kind, due_at, eid LIMIT $4";
@@ -357,6 +366,10 @@ const std::string ledgers_after = select_where<core::LedgerRow>(
 const std::string dedup_by_key =
     select_where<core::UsageDedup>("budget_id = $1 AND dedup_key = $2");
 const std::string policy_by_id = select_where<core::QuotaPolicy>("quota_policy_id = $1");
+const std::string policies_of_keys =
+    select_where<core::QuotaPolicy>("parent = $1 AND limit_key > $2 ORDER BY limit_key LIMIT $3");
+const std::string policies_listed = select_where<core::QuotaPolicy>(
+    "parent IS NULL AND quota_policy_id > $1 ORDER BY quota_policy_id LIMIT $2");
 const std::string policies_after =
     select_where<core::QuotaPolicy>("quota_policy_id > $1 ORDER BY quota_policy_id LIMIT $2");
 const std::string admission_by_key =
@@ -373,7 +386,9 @@ const std::string slots_of_policy = select_where<core::Admission>(
     " ORDER BY execution_id LIMIT $3");
 const std::string starts_of_policy =
     "SELECT COUNT(*) FROM ff_quota_admission WHERE quota_policy_id = $1"
-    " AND admitted_at IS NOT NULL";
+    " AND admitted_at <= $2";
+const std::string slot_count_of_policy =
+    "SELECT COUNT(*) FROM ff_quota_admission WHERE quota_policy_id = $1 AND slot_at IS NOT NULL";
 const std::string attachments_of_target = select_where<core::Attachment>(
     "target_type = $1 AND target_id = $2 ORDER BY limit_kind, limit_id");
 const std::string attachments_by_place = select_where<core::Attachment>("by_place = 1");
@@ -451,6 +466,10 @@ std::vector<std::string> gather_texts() {
         ready_delete,
         timer_insert,
         timer_delete,
+        turn_insert,
+        turn_delete,
+        turns_of_queue,
+        turns_after,
         listed_insert,
         listed_delete,
         tag_insert,
@@ -518,6 +537,8 @@ std::vector<std::string> gather_texts() {
         ledgers_after,
         dedup_by_key,
         policy_by_id,
+        policies_of_keys,
+        policies_listed,
         policies_after,
         admission_by_key,
         admissions_of_execution,
@@ -525,6 +546,7 @@ std::vector<std::string> gather_texts() {
         oldest_start,
         slots_of_policy,
         starts_of_policy,
+        slot_count_of_policy,
         attachments_of_target,
         attachments_by_place,
         attached_executions,

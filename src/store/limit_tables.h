@@ -38,6 +38,8 @@ struct Table<core::Budget> {
         FF_COLUMN("cancel_dim", text, cancel_dim);
         FF_COLUMN("cancel_from", bytes, cancel_from);
         FF_COLUMN("timer_at", integer, timer_at);
+        FF_COLUMN("reserved", text, reserved);
+        FF_COLUMN("approved_period", integer, approved_period);
     }
 };
 
@@ -53,6 +55,7 @@ struct Table<core::LedgerRow> {
         FF_COLUMN("reset_epoch", integer, reset_epoch);
         FF_COLUMN("spent", text, spent);
         FF_COLUMN("updated_at", integer, updated_at);
+        FF_COLUMN("reserved", text, reserved);
     }
 };
 
@@ -92,6 +95,11 @@ struct Table<core::QuotaPolicy> {
         FF_COLUMN("wake_at", integer, wake_at);
         FF_COLUMN("unnamed", integer, unnamed);
         FF_COLUMN("deleted", integer, deleted);
+        FF_COLUMN("per_key", integer, limits.per_key);
+        FF_COLUMN("parent", bytes, parent);
+        FF_COLUMN("limit_key", text, limit_key);
+        FF_COLUMN("keys_task", integer, keys_task);
+        FF_COLUMN("keys_from", text, keys_from);
     }
 };
 
@@ -121,6 +129,7 @@ struct Table<core::Attachment> {
         FF_COLUMN("target_type", integer, key.target.type);
         FF_COLUMN("target_id", text, key.target.id);
         FF_COLUMN("by_place", integer, by_place);
+        FF_COLUMN("by_key", integer, by_key);
     }
 };
 

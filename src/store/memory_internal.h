@@ -178,6 +178,9 @@ void for_each_place(MemoryRows& rows, const core::Budget& row, Fn fn) {
 template <class Fn>
 void for_each_place(MemoryRows& rows, const core::QuotaPolicy& row, Fn fn) {
     const core::LimitKey key{core::LimitKind::quota, {row.id.uuid}};
+    if (row.parent) {
+        fn(rows.quota_keys, std::pair(std::pair(*row.parent, *row.limit_key), row.id));
+    }
     if (row.wake_at) {
         fn(rows.limit_timers, std::pair(*row.wake_at, key));
     }

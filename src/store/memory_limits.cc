@@ -28,8 +28,7 @@ std::vector<typename Map::mapped_type> rows_after(
     return out;
 }
 
-std::vector<std::string> attached_ids(const MemoryRows& rows,
-                                      const core::LimitReads::Attached& ask) {
+std::vector<std::string> attached_ids(const MemoryRows& rows, const core::LimitReads::PageOf& ask) {
     std::set<std::string> ids;
     const bool only_executions = ask.limit.kind == core::LimitKind::budget;
     for (auto it = rows.attachments.lower_bound({ask.limit.kind, ask.limit.id, {}});
@@ -44,6 +43,20 @@ std::vector<std::string> attached_ids(const MemoryRows& rows,
     }
     std::vector<std::string> out(ids.begin(), ids.end());
     out.resize(std::min(out.size(), ask.count));
+    return out;
+}
+
+std::vector<std::pair<std::string, QuotaPolicyId>> keys_after(const MemoryRows& rows,
+                                                              const QuotaPolicyId& parent,
+                                                              const std::string& after,
+                                                              std::size_t limit) {
+    std::vector<std::pair<std::string, QuotaPolicyId>> out;
+    for (auto it = rows.quota_keys.lower_bound({{parent, after}, {}});
+         it != rows.quota_keys.end() && it->first.first == parent && out.size() < limit; ++it) {
+        if (it->first.second != after) {
+            out.emplace_back(it->first.second, it->second);
+        }
+    }
     return out;
 }
 
@@ -62,7 +75,9 @@ void MemoryStore::load_limits(const core::LimitReads& reads, core::Snapshot& sna
     for (const core::DedupKey& key : reads.dedups) {
         limits.load_dedup(key, find_row(rows_->dedups, key, swept_->dedups));
     }
-    for (const QuotaPolicyId& id : reads.policies) {
+    std::vector<QuotaPolicyId> policies = reads.policies;
+    policies.insert(policies.end(), reads.policies_looked.begin(), reads.policies_looked.end());
+    for (const QuotaPolicyId& id : policies) {
         const auto row = find_row(rows_->policies, id);
         limits.load_policy(id, row);
         if (!row) {
@@ -95,8 +110,16 @@ void MemoryStore::load_limits(const core::LimitReads& reads, core::Snapshot& sna
         }
         limits.load_target(key, std::move(rows));
     }
-    for (const core::LimitReads::Attached& ask : reads.attached) {
+    for (const core::LimitReads::PageOf& ask : reads.attached) {
         limits.load_attached(ask, attached_ids(*rows_, ask));
+    }
+    for (const core::LimitReads::PageOf& ask : reads.keys) {
+        std::vector<std::string> keys;
+        for (auto& [key, id] : keys_after(*rows_, QuotaPolicyId{ask.limit.id.uuid},
+                                          ask.after.value_or(""), ask.count)) {
+            keys.push_back(std::move(key));
+        }
+        limits.load_keys(ask, std::move(keys));
     }
     if (reads.places && !limits.knows_places()) {
         std::vector<core::Attachment> rows;
@@ -176,6 +199,22 @@ expected<std::optional<core::QuotaPolicy>> MemoryReader::policy(const QuotaPolic
     return find_row(rows_.policies, id);
 }
 
+expected<std::vector<core::QuotaPolicy>> MemoryReader::policies_listed(
+    const std::optional<QuotaPolicyId>& after, std::size_t limit) {
+    return rows_after(rows_.policies, after, limit,
+                      [this](const QuotaPolicyId& id) { return !rows_.policies.at(id).parent; });
+}
+
+expected<std::vector<core::QuotaPolicy>> MemoryReader::policies_of_keys(const QuotaPolicyId& parent,
+                                                                        const std::string& after,
+                                                                        std::size_t limit) {
+    std::vector<core::QuotaPolicy> out;
+    for (const auto& [key, id] : keys_after(rows_, parent, after, limit)) {
+        out.push_back(rows_.policies.at(id));
+    }
+    return out;
+}
+
 expected<std::vector<core::QuotaPolicy>> MemoryReader::policies(
     const std::optional<QuotaPolicyId>& after, std::size_t limit) {
     return rows_after(rows_.policies, after, limit, [](const QuotaPolicyId&) { return true; });
@@ -194,11 +233,20 @@ expected<std::vector<core::Admission>> MemoryReader::slots(const QuotaPolicyId& 
     return out;
 }
 
-expected<std::uint64_t> MemoryReader::starts(const QuotaPolicyId& policy) {
+expected<std::uint64_t> MemoryReader::starts(const QuotaPolicyId& policy, TimestampMs until) {
     std::uint64_t count = 0;
     for (auto it = rows_.starts.lower_bound({policy, lowest<TimestampMs>, ExecutionId{}});
-         it != rows_.starts.end() && std::get<0>(*it) == policy; ++it) {
+         it != rows_.starts.end() && std::get<0>(*it) == policy && std::get<1>(*it) <= until;
+         ++it) {
         ++count;
+    }
+    return count;
+}
+
+expected<std::uint64_t> MemoryReader::slot_count(const QuotaPolicyId& policy) {
+    std::uint64_t count = 0;
+    for (const auto& [key, row] : rows_.admissions) {
+        count += key.policy == policy && row.slot_at ? 1 : 0;
     }
     return count;
 }

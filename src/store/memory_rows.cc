@@ -223,7 +223,7 @@ expected<std::uint64_t> MemoryReader::ready_before(std::span<const RouteId> rout
     std::uint64_t count = 0;
     for (RouteId route : routes) {
         for (auto it = rows_.ready.lower_bound({route, lowest<std::int32_t>, lowest<Eid>});
-             it != rows_.ready.end() && *it < core::ReadyKey{route, key.rank, key.eid} &&
+             it != rows_.ready.end() && *it < core::ReadyKey{route, key.rank, key.place, key.eid} &&
              count < limit;
              ++it) {
             ++count;
@@ -235,10 +235,11 @@ expected<std::uint64_t> MemoryReader::ready_before(std::span<const RouteId> rout
 // ------------------------------------------------------------------------------------- events
 
 expected<std::vector<core::ExecutionEvent>> MemoryReader::history(const Execution& execution,
-                                                                  std::size_t limit) {
+                                                                  std::size_t limit,
+                                                                  std::int64_t after) {
     std::vector<core::ExecutionEvent> out;
     auto next = execution.last_event_id;
-    while (next && out.size() < limit) {
+    while (next && *next > after && out.size() < limit) {
         auto it = rows_.events.find(*next);
         if (it == rows_.events.end()) {
             break;  // older ones were trimmed
@@ -249,9 +250,10 @@ expected<std::vector<core::ExecutionEvent>> MemoryReader::history(const Executio
     return out;
 }
 
-expected<std::vector<core::LogEvent>> MemoryReader::log_events_of(Eid eid, std::size_t limit) {
+expected<std::vector<core::LogEvent>> MemoryReader::log_events_of(Eid eid, std::size_t limit,
+                                                                  std::int64_t after) {
     std::vector<core::LogEvent> out;
-    for (auto it = rows_.log_by_execution.lower_bound({eid, lowest<std::int64_t>});
+    for (auto it = rows_.log_by_execution.upper_bound({eid, after});
          it != rows_.log_by_execution.end() && it->first == eid && out.size() < limit; ++it) {
         out.push_back(rows_.log_events.at(it->second));
     }
@@ -358,6 +360,11 @@ expected<std::vector<core::ReadyKey>> MemoryReader::ready_after(const core::Read
 expected<std::vector<core::TimerKey>> MemoryReader::timers_after(const core::TimerKey& key,
                                                                  std::size_t limit) {
     return page(rows_.timers, key, limit);
+}
+
+expected<std::vector<core::TurnKey>> MemoryReader::turns_after(const core::TurnKey& key,
+                                                               std::size_t limit) {
+    return page(rows_.turns, key, limit);
 }
 
 expected<std::vector<std::pair<core::Bucket, Eid>>> MemoryReader::listed_after(core::Bucket bucket,

@@ -54,6 +54,7 @@ struct MemoryRows {
     // What follows from an execution's row (core/derive.h).
     std::set<core::ReadyKey> ready;
     std::set<core::TimerKey> timers;
+    std::set<core::TurnKey> turns;
     std::set<std::pair<core::Bucket, Eid>> listed;
 
     // Other ways to find rows.
@@ -75,6 +76,7 @@ struct MemoryRows {
     std::set<std::pair<WaitpointId, core::SignalKey>> signals_at;
     std::set<std::pair<TimestampMs, core::StreamKey>> stream_sweeps;
     std::set<std::pair<TimestampMs, core::LimitKey>> limit_timers;
+    std::set<std::pair<std::pair<QuotaPolicyId, std::string>, QuotaPolicyId>> quota_keys;
     std::set<core::LimitKey> limits_waiting;
     std::set<std::tuple<QuotaPolicyId, TimestampMs, ExecutionId>> starts;
     std::set<std::pair<core::TargetKey, core::AttachmentKey>> attached_to;
@@ -179,18 +181,26 @@ class MemoryReader final : public Reader {
                                                    const std::optional<ExecutionId>& after,
                                                    std::size_t limit) override;
     expected<std::optional<core::QuotaPolicy>> policy(const QuotaPolicyId& id) override;
+    expected<std::vector<core::QuotaPolicy>> policies_listed(
+        const std::optional<QuotaPolicyId>& after, std::size_t limit) override;
+    expected<std::vector<core::QuotaPolicy>> policies_of_keys(const QuotaPolicyId& parent,
+                                                              const std::string& after,
+                                                              std::size_t limit) override;
     expected<std::vector<core::QuotaPolicy>> policies(const std::optional<QuotaPolicyId>& after,
                                                       std::size_t limit) override;
     expected<std::vector<core::Admission>> slots(const QuotaPolicyId& policy,
                                                  const std::optional<ExecutionId>& after,
                                                  std::size_t limit) override;
-    expected<std::uint64_t> starts(const QuotaPolicyId& policy) override;
+    expected<std::uint64_t> starts(const QuotaPolicyId& policy, TimestampMs until) override;
+    expected<std::uint64_t> slot_count(const QuotaPolicyId& policy) override;
     expected<std::vector<core::HmacKey>> hmac_keys() override;
     expected<std::uint64_t> ready_before(std::span<const RouteId> routes, const core::ReadyKey& key,
                                          std::uint64_t limit) override;
     expected<std::vector<core::ExecutionEvent>> history(const core::Execution& execution,
-                                                        std::size_t limit) override;
-    expected<std::vector<core::LogEvent>> log_events_of(Eid eid, std::size_t limit) override;
+                                                        std::size_t limit,
+                                                        std::int64_t after) override;
+    expected<std::vector<core::LogEvent>> log_events_of(Eid eid, std::size_t limit,
+                                                        std::int64_t after) override;
     expected<std::vector<core::ExecutionEvent>> events_after(std::int64_t event_id,
                                                              std::size_t limit) override;
     expected<std::vector<core::LogEvent>> family_events_after(core::LogFamily family,
@@ -213,6 +223,8 @@ class MemoryReader final : public Reader {
                                                       std::size_t limit) override;
     expected<std::vector<core::TimerKey>> timers_after(const core::TimerKey& key,
                                                        std::size_t limit) override;
+    expected<std::vector<core::TurnKey>> turns_after(const core::TurnKey& key,
+                                                     std::size_t limit) override;
     expected<std::vector<std::pair<core::Bucket, Eid>>> listed_after(core::Bucket bucket, Eid eid,
                                                                      std::size_t limit) override;
 

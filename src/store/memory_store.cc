@@ -192,10 +192,23 @@ expected<std::vector<core::ReadyKey>> MemoryStore::scan_ready(
     FF_CHECK(swept_, "no transaction is open");
     std::vector<core::ReadyKey> out;
     const core::ReadyKey cursor{route, after ? after->rank : lowest<std::int32_t>,
-                                after ? after->eid : lowest<Eid>};
+                                after ? after->place : lowest<Eid>,
+                                std::numeric_limits<Eid>::max()};
     for (auto it = rows_->ready.upper_bound(cursor);
          it != rows_->ready.end() && it->route == route && out.size() < limit; ++it) {
         out.push_back(*it);
+    }
+    return out;
+}
+
+expected<TurnPage> MemoryStore::lock_turns(std::span<const RouteId> queues) {
+    FF_CHECK(swept_, "no transaction is open");
+    TurnPage out;
+    for (const RouteId queue : queues) {
+        for (auto it = rows_->turns.lower_bound({queue, lowest<Eid>});
+             it != rows_->turns.end() && it->queue == queue; ++it) {
+            out.holders.push_back(*it);
+        }
     }
     return out;
 }
@@ -362,6 +375,9 @@ void MemoryStore::write_side_sets(Journal& journal, const std::optional<Executio
         if (const auto key = core::timer_key(*before)) {
             journal.remove(rows_->timers, *key);
         }
+        if (const auto key = core::turn_key(*before)) {
+            journal.remove(rows_->turns, *key);
+        }
         if (const auto bucket = core::bucket(*before); bucket != core::Bucket::none) {
             journal.remove(rows_->listed, {bucket, before->eid});
         }
@@ -376,6 +392,9 @@ void MemoryStore::write_side_sets(Journal& journal, const std::optional<Executio
         }
         if (const auto key = core::timer_key(*after)) {
             journal.add(rows_->timers, *key);
+        }
+        if (const auto key = core::turn_key(*after)) {
+            journal.add(rows_->turns, *key);
         }
         if (const auto bucket = core::bucket(*after); bucket != core::Bucket::none) {
             journal.add(rows_->listed, {bucket, after->eid});

@@ -38,6 +38,7 @@ class MemoryStore final : public Store {
     expected<std::vector<core::ReadyKey>> scan_ready(RouteId route,
                                                      const std::optional<core::ReadyKey>& after,
                                                      std::size_t limit) override;
+    expected<TurnPage> lock_turns(std::span<const RouteId> queues) override;
     expected<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
     expected<std::optional<TimestampMs>> next_due(TimestampMs after) override;
     expected<std::vector<FlowId>> scan_due_flows(TimestampMs now, std::size_t limit) override;

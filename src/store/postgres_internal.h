@@ -53,15 +53,24 @@ inline const std::string select_routes_above = sql::select_where<core::Route>("r
 // The first keys of every route, the best of them, and each one's execution unless another has it:
 // then the key comes back alone, so that it is known how far was looked.
 inline const std::string lock_best_ready =
-    "SELECT c.route, c.rank, c.eid, " + column_list<core::Execution>("e.") + ", " +
+    "SELECT c.route, c.rank, c.place, c.eid, " + column_list<core::Execution>("e.") + ", " +
     column_list<core::ExecutionInput>("i.") +
-    " FROM (SELECT q.route, q.rank, q.eid FROM unnest($1) AS r(route) CROSS JOIN LATERAL"
-    " (SELECT route, rank, eid FROM ff_ready WHERE route = r.route AND (rank, eid) > ($2, $3)"
-    " ORDER BY rank, eid LIMIT $4) q"
-    " ORDER BY q.rank, q.eid LIMIT $4) c"
-    " LEFT JOIN LATERAL (SELECT * FROM ff_exec_core x WHERE x.eid = c.eid"
+    " FROM (SELECT q.route, q.rank, q.place, q.eid FROM unnest($1) AS r(route) CROSS JOIN LATERAL"
+    " (SELECT route, rank, place, eid FROM ff_ready"
+    " WHERE route = r.route AND (rank, place) > ($2, $3) ORDER BY rank, place LIMIT $4) q"
+    " ORDER BY q.rank, q.place LIMIT $4) c"
+    " LEFT JOIN LATERAL (SELECT * FROM ff_exec_core x"
+    " WHERE x.eid = CASE c.eid WHEN 0 THEN c.place ELSE c.eid END"
     " FOR UPDATE SKIP LOCKED) e ON TRUE"
     " LEFT JOIN ff_exec_input i ON i.eid = e.eid";
+
+// There may be no row to lock: nobody has the turn. Many queues share a lock, since a server has
+// room for some thousands of them; nobody waits for one, so their order is of no matter. The first
+// number tells them from the locks of others.
+inline const std::string lock_turn_queues =
+    "SELECT u.queue FROM unnest($1) AS u(queue)"
+    " WHERE NOT pg_try_advisory_xact_lock(26214, (u.queue & 1023)::int)";
+inline const std::string turns_of_queues = "SELECT queue, eid FROM ff_turn WHERE queue = ANY($1)";
 
 // A flow row is the lock of its graph. What belongs to it is asked for behind the lock: each
 // statement sees what was committed when it starts.
@@ -289,6 +298,7 @@ struct PostgresStore::Writes {
     PgRowSet<core::HmacKey> retired_keys;  ///< before the current one: there is one at most
     PgRowSet<core::HmacKey> current_keys;
     PgRowSet<core::Budget> budgets;
+    std::map<TimestampMs, std::vector<BudgetId>> waited_for;  ///< by when they are looked at again
     PgRowSet<core::LedgerRow> ledgers;
     PgRowSet<core::UsageDedup> dedups;
     PgRowSet<core::QuotaPolicy> policies;

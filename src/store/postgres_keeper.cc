@@ -27,16 +27,24 @@ constexpr int tidy_share = 10;
 
 }  // namespace
 
-PgKeeper::PgKeeper(std::string url, std::string self, WarnFn warn)
+PgKeeper::PgKeeper(std::string url, std::string channel, std::string self, WarnFn warn)
     : url_(std::move(url)),
+      channel_(std::move(channel)),
       self_(std::move(self)),
       warn_(std::move(warn)),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
+expected<std::string> PgKeeper::channel_of(PgConnection& connection) {
+    return connection.scalar(
+        "SELECT 'ff_wake_' || relnamespace FROM pg_class WHERE oid = 'ff_meta'::regclass");
+}
+
 expected<std::unique_ptr<PgKeeper>> PgKeeper::start(const std::string& url, PgConnection& writer,
                                                     std::string self, EngineOptions::Notify notify,
                                                     WarnFn warn) {
-    std::unique_ptr<PgKeeper> keeper(new PgKeeper(url, std::move(self), std::move(warn)));
+    FF_TRY(std::string channel, channel_of(writer));
+    std::unique_ptr<PgKeeper> keeper(
+        new PgKeeper(url, std::move(channel), std::move(self), std::move(warn)));
     if (notify != EngineOptions::Notify::off) {
         FF_TRY(keeper->listener_, PgConnection::open(url));
         FF_TRY(const bool arrives, keeper->test(writer));
@@ -79,9 +87,12 @@ void PgKeeper::watch(std::function<void(Store::Heard)> heard) {
 }
 
 void PgKeeper::call(Store::Heard what) {
-    called_rows_ = Clock::now();
-    called_work_ = what == Store::Heard::work ? called_rows_ : called_work_;
-    owes_rows_ = false;
+    if (what == Store::Heard::work) {
+        called_work_ = Clock::now();
+    } else {
+        called_rows_ = Clock::now();
+        owes_rows_ = false;
+    }
     std::lock_guard lock(watch_mutex_);
     if (heard_) {
         heard_(what);
@@ -94,9 +105,9 @@ bool PgKeeper::rest(int ms) {
 }
 
 expected<bool> PgKeeper::test(PgConnection& writer) {
-    FF_TRY_VOID(listener_->execute(std::string("LISTEN ") + channel));
+    FF_TRY_VOID(listener_->execute("LISTEN " + channel_));
     const std::string word = "test " + self_;
-    FF_TRY_VOID(writer.execute(std::string("SELECT pg_notify('") + channel + "', '" + word + "')"));
+    FF_TRY_VOID(writer.execute("SELECT pg_notify('" + channel_ + "', '" + word + "')"));
     const auto deadline = Clock::now() + std::chrono::milliseconds(test_ms);
     while (Clock::now() < deadline) {
         FF_TRY(const auto heard, listener_->next_notification(test_ms, wake_fd_));
@@ -114,6 +125,7 @@ void PgKeeper::listen() {
                 return;
             }
             call(Store::Heard::work);
+            call(Store::Heard::rows);
             continue;
         }
         listen_once();
@@ -122,11 +134,12 @@ void PgKeeper::listen() {
 
 void PgKeeper::take(std::string_view word) {
     const auto now = Clock::now();
-    if (now >= called_work_ + std::chrono::milliseconds(look_ms)) {
-        call(Store::Heard::work);  // it is time to look anyway
-    } else if (word.ends_with(rows_only)) {
-        owes_rows_ = owes_rows_ || word != self_ + std::string(rows_only);
-    } else if (!word.empty() && word != self_) {
+    const bool rows = word.ends_with(rows_only);
+    const bool ours = word == self_ || word == self_ + std::string(rows_only);
+    const bool others = !word.empty() && !ours;
+    owes_rows_ = owes_rows_ || others;
+    // Work is looked for now and then anyway; who waits to read has heard of everything.
+    if ((others && !rows) || now >= called_work_ + std::chrono::milliseconds(look_ms)) {
         call(Store::Heard::work);
     }
     if (owes_rows_ && now >= called_rows_ + std::chrono::milliseconds(rows_ms)) {
@@ -150,14 +163,16 @@ void PgKeeper::listen_once() {
     }
     // Lost: what was sent meanwhile is lost too, so look until there is a connection again.
     call(Store::Heard::work);
+    call(Store::Heard::rows);
     if (rest(reconnect_ms)) {
         return;
     }
     auto fresh = PgConnection::open(url_);
-    if (fresh && (*fresh)->execute(std::string("LISTEN ") + channel)) {
+    if (fresh && (*fresh)->execute("LISTEN " + channel_)) {
         listener_ = std::move(*fresh);
         hears_ = true;
         call(Store::Heard::work);
+        call(Store::Heard::rows);
     }
 }
 
@@ -180,7 +195,7 @@ void PgKeeper::tidy() {
         const auto started = Clock::now();
         // Another process may be at it already; one is enough.
         if (auto done = connection->execute("VACUUM (SKIP_LOCKED, TRUNCATE FALSE) ff_ready,"
-                                            " ff_timer, ff_flow_work");
+                                            " ff_timer, ff_turn, ff_flow_work");
             !done && connection->alive()) {
             warn_("VACUUM of the queue tables: " + done.error().message());
             pause = tidy_ms * 60;

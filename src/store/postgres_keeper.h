@@ -26,9 +26,12 @@ namespace ff::store {
 class PgKeeper {
   public:
     using WarnFn = std::function<void(std::string_view)>;
-    static constexpr const char* channel = "ff_wake";
     /// Stands behind the name of a process that has made nothing ready.
     static constexpr std::string_view rows_only = " rows";
+
+    /// What is said of a store is heard by the processes at the same tables, whatever search path
+    /// led them there, and by nobody at another store in the database.
+    static expected<std::string> channel_of(PgConnection& connection);
 
     /// Tests whether a notification of `writer` arrives. `store_open_failed` when it must and does
     /// not.
@@ -44,9 +47,10 @@ class PgKeeper {
     /// Rows of the queue tables were deleted: at some point they are worth a VACUUM.
     void note_deleted(std::uint64_t rows) { deleted_ += rows; }
     [[nodiscard]] bool hears() const { return hears_; }
+    [[nodiscard]] const std::string& channel() const { return channel_; }
 
   private:
-    PgKeeper(std::string url, std::string self, WarnFn warn);
+    PgKeeper(std::string url, std::string channel, std::string self, WarnFn warn);
     expected<bool> test(PgConnection& writer);
     void listen();
     void listen_once();
@@ -58,6 +62,7 @@ class PgKeeper {
     bool rest(int ms);
 
     const std::string url_;
+    const std::string channel_;
     const std::string self_;  ///< payload of our own notifications
     WarnFn warn_;
     std::unique_ptr<PgConnection> listener_;  ///< absent: asking instead

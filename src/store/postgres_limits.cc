@@ -1,6 +1,7 @@
 // Budgets and quotas of a PostgreSQL store. Their rows are locked behind executions and flows, in
-// the order of ids, budgets before policies. Claims only look at budgets: they share the lock, so
-// that they wait for reports and resets but not for each other.
+// the order of ids, budgets before policies; who holds one and wants more does not wait for long.
+// Claims only look at budgets, without a lock: they wait for no report and no report for them. One
+// that is refused says that somebody waits, and has the budget looked at again.
 #include <functional>
 
 #include "store/postgres_internal.h"
@@ -14,8 +15,10 @@ namespace {
 
 const std::string lock_budgets =
     sql::select_where<core::Budget>("budget_id = ANY($1) ORDER BY budget_id FOR UPDATE");
-const std::string look_at_budgets =
-    sql::select_where<core::Budget>("budget_id = ANY($1) ORDER BY budget_id FOR SHARE");
+const std::string look_at_budgets = sql::select_where<core::Budget>("budget_id = ANY($1)");
+const std::string mark_waiting =
+    "UPDATE ff_budget SET waiting = 1, wake_at = LEAST(wake_at, $2), timer_at = LEAST(timer_at, $2)"
+    " WHERE budget_id = ANY($1)";
 const std::string ledgers_by_key =
     "SELECT " + column_list<core::LedgerRow>("t.") +
     " FROM unnest($1, $2) AS u(budget_id, execution_id) JOIN ff_budget_ledger t"
@@ -26,6 +29,8 @@ const std::string dedups_by_key = "SELECT " + column_list<core::UsageDedup>("t."
                                   " AND t.dedup_key = u.dedup_key";
 const std::string lock_policies = sql::select_where<core::QuotaPolicy>(
     "quota_policy_id = ANY($1) ORDER BY quota_policy_id FOR UPDATE");
+const std::string look_at_policies =
+    sql::select_where<core::QuotaPolicy>("quota_policy_id = ANY($1)");
 // Behind the lock: the window of a policy follows from its row.
 const std::string aged_of_policies =
     "SELECT " + column_list<core::Admission>("a.") +
@@ -40,6 +45,10 @@ const std::string admissions_by_key =
     "SELECT " + column_list<core::Admission>("t.") +
     " FROM unnest($1, $2) AS u(execution_id, quota_policy_id) JOIN ff_quota_admission t"
     " ON t.execution_id = u.execution_id AND t.quota_policy_id = u.quota_policy_id";
+// Behind the lock of the policies: others may be changing what an execution has of them.
+const std::string lock_policies_of_executions =
+    "SELECT quota_policy_id FROM ff_quota_policy WHERE quota_policy_id IN (SELECT quota_policy_id"
+    " FROM ff_quota_admission WHERE execution_id = ANY($1)) ORDER BY quota_policy_id FOR UPDATE";
 const std::string admissions_of_executions =
     sql::select_where<core::Admission>("execution_id = ANY($1)");
 const std::string attachments_of_targets =
@@ -70,17 +79,24 @@ void PostgresStore::ask_limits(Questions& questions, const core::LimitReads& rea
         return;
     }
     LimitTable& limits = snapshot.limits;
-    const auto ask_budgets = [&](const std::string& text, const std::vector<BudgetId>& ids) {
-        questions.ask_rows<core::Budget>(
-            text, not_known(ids, [&](const BudgetId& id) { return limits.knows_budget(id); }),
-            [](const core::Budget& row) { return row.id; },
-            [&limits](const BudgetId& id, std::optional<core::Budget> row) {
-                limits.load_budget(id, std::move(row));
-            },
-            std::identity());
-    };
-    ask_budgets(lock_budgets, reads.budgets);
-    ask_budgets(look_at_budgets, reads.budgets_looked);
+    const auto id_of = [](const core::Budget& row) { return row.id; };
+    questions.ask_rows<core::Budget>(
+        lock_budgets,
+        not_known(reads.budgets, [&](const BudgetId& id) { return limits.holds_budget(id); }),
+        id_of,
+        [&limits](const BudgetId& id, std::optional<core::Budget> row) {
+            limits.load_budget(id, std::move(row));
+        },
+        std::identity());
+    questions.ask_rows<core::Budget>(
+        look_at_budgets,
+        not_known(reads.budgets_looked,
+                  [&](const BudgetId& id) { return limits.knows_budget(id); }),
+        id_of,
+        [&limits](const BudgetId& id, std::optional<core::Budget> row) {
+            limits.look_at_budget(id, std::move(row));
+        },
+        std::identity());
     questions.ask_rows<core::LedgerRow>(
         ledgers_by_key,
         not_known(reads.ledgers, [&](const auto& key) { return limits.knows_ledger(key); }),
@@ -104,10 +120,19 @@ void PostgresStore::ask_limits(Questions& questions, const core::LimitReads& rea
 void PostgresStore::ask_policies(Questions& questions, const core::LimitReads& reads,
                                  core::Snapshot& snapshot) {
     LimitTable& limits = snapshot.limits;
-    const auto policies =
-        not_known(reads.policies, [&](const auto& id) { return limits.knows_policy(id); });
+    const auto id_of = [](const core::QuotaPolicy& row) { return row.id; };
     questions.ask_rows<core::QuotaPolicy>(
-        lock_policies, policies, [](const core::QuotaPolicy& row) { return row.id; },
+        look_at_policies,
+        not_known(reads.policies_looked, [&](const auto& id) { return limits.knows_policy(id); }),
+        id_of,
+        [&limits](const QuotaPolicyId& id, std::optional<core::QuotaPolicy> row) {
+            limits.look_at_policy(id, std::move(row));
+        },
+        std::identity());
+    const auto policies =
+        not_known(reads.policies, [&](const auto& id) { return limits.holds_policy(id); });
+    questions.ask_rows<core::QuotaPolicy>(
+        lock_policies, policies, id_of,
         [&limits](const QuotaPolicyId& id, std::optional<core::QuotaPolicy> row) {
             limits.load_policy(id, std::move(row));
         },
@@ -152,6 +177,8 @@ void PostgresStore::ask_policies(Questions& questions, const core::LimitReads& r
         reads.admissions_of, [&](const ExecutionId& id) { return limits.knows_admissions_of(id); });
     if (!executions.empty()) {
         PgParams params = arrays_of(executions, std::identity());
+        questions.ask(lock_policies_of_executions, arrays_of(executions, std::identity()),
+                      [](PgRows&) { return expected<void>(); });
         questions.ask(
             admissions_of_executions, std::move(params),
             [executions = std::move(executions), &limits](PgRows& rows) -> expected<void> {
@@ -188,7 +215,7 @@ void PostgresStore::ask_attachments(Questions& questions, const core::LimitReads
                           return {};
                       });
     }
-    for (const core::LimitReads::Attached& ask : reads.attached) {
+    for (const core::LimitReads::PageOf& ask : reads.attached) {
         if (limits.knows_attached(ask)) {
             continue;
         }
@@ -209,6 +236,25 @@ void PostgresStore::ask_attachments(Questions& questions, const core::LimitReads
                           return {};
                       });
     }
+    for (const core::LimitReads::PageOf& ask : reads.keys) {
+        if (limits.knows_keys(ask)) {
+            continue;
+        }
+        PgParams params;
+        params.bytes(ask.limit.id.uuid.raw());
+        params.text(ask.after.value_or(""));
+        params.integer(static_cast<std::int64_t>(ask.count));
+        questions.ask(sql::policies_of_keys, std::move(params),
+                      [ask, &limits](PgRows& rows) -> expected<void> {
+                          std::vector<core::QuotaPolicy> found;
+                          while (rows.next()) {
+                              FF_TRY(auto row, take<core::QuotaPolicy>(rows));
+                              found.push_back(std::move(row));
+                          }
+                          limits.load_keys(ask, limit_keys_of(found));
+                          return {};
+                      });
+    }
     if (reads.places) {
         ask_places(questions, snapshot);
     }
@@ -217,7 +263,9 @@ void PostgresStore::ask_attachments(Questions& questions, const core::LimitReads
 expected<std::vector<core::LimitKey>> PostgresStore::scan_due_limits(TimestampMs now,
                                                                      std::size_t limit) {
     begun_ = true;
-    return due_limits(*texts_, now, limit);
+    locked_limits_ = true;
+    // Whoever comes second leaves them to the first.
+    return due_limits(*texts_, now, limit, " FOR UPDATE SKIP LOCKED");
 }
 
 expected<std::vector<core::LimitKey>> PostgresStore::scan_waiting_limits(
@@ -251,7 +299,13 @@ void PostgresStore::collect_limits(const LimitTable& limits, Writes& writes) {
             }
         }
     };
-    collect_new(writes.budgets, limits.budgets);
+    for (const auto& [id, row] : limits.budgets) {
+        if (row.dirty && limits.only_looked_at(id)) {
+            writes.waited_for[*row.current->wake_at].push_back(id);
+        } else if (row.dirty && row.current) {
+            writes.budgets.change(row.stored, *row.current);
+        }
+    }
     collect_new(writes.policies, limits.policies);
     for (const auto& [key, row] : limits.attachments) {
         if (row.dirty && row.current) {
@@ -259,6 +313,14 @@ void PostgresStore::collect_limits(const LimitTable& limits, Writes& writes) {
         } else if (row.dirty) {
             writes.attachments.erase({key, false});
         }
+    }
+}
+
+void PostgresStore::queue_waited_for(const Writes& writes) {
+    for (const auto& [wake_at, budgets] : writes.waited_for) {
+        PgParams params = arrays_of(budgets, std::identity());
+        params.integer(wake_at);
+        db_->queue(mark_waiting, std::move(params));
     }
 }
 

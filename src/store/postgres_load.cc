@@ -80,7 +80,7 @@ PgParams ready_params(const ReadyAsk& ask) {
     PgParams params;
     params.array(routes);
     params.integer(ask.after ? ask.after->rank : std::numeric_limits<std::int32_t>::min());
-    params.integer(ask.after ? ask.after->eid : 0);
+    params.integer(ask.after ? ask.after->place : 0);
     params.integer(static_cast<std::int64_t>(ask.limit));
     return params;
 }
@@ -238,8 +238,9 @@ void PostgresStore::ask_keys(Questions& questions, const core::ReadSet& set, Sna
 
 void PostgresStore::be_impatient() {
     // Who has a flow and wants one of its members may be wanted by whoever has that member and
-    // wants the flow. The server would notice after a second; giving way sooner costs less.
-    if (locked_flows_ && !impatient_) {
+    // wants the flow; so with limits that are asked for one after another. The server would notice
+    // after a second; giving way sooner costs less.
+    if ((locked_flows_ || locked_limits_) && !impatient_) {
         db_->queue("SET LOCAL lock_timeout = 100");
         impatient_ = true;
     }
@@ -272,7 +273,9 @@ expected<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot)
     Questions questions(*this);
     const bool wants_flows =
         std::ranges::any_of(set.flows, [&](const FlowId& id) { return !snapshot.knows_flow(id); });
-    if (!missing.empty() || wants_flows) {
+    const bool wants_limits = !set.limits.budgets.empty() || !set.limits.policies.empty() ||
+                              !set.limits.admissions_of.empty();
+    if (!missing.empty() || wants_flows || wants_limits) {
         be_impatient();
     }
     if (!missing.empty()) {
@@ -317,6 +320,7 @@ expected<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot)
         return settled;
     }
     locked_flows_ = locked_flows_ || wants_flows;
+    locked_limits_ = locked_limits_ || wants_limits;
     for (const ExecutionId& id : missing) {
         snapshot.cell(id).execution.load(std::nullopt);
     }
@@ -372,16 +376,15 @@ expected<ReadyPage> PostgresStore::take_ready(PgRows& rows, const ReadyAsk& ask,
                                               Snapshot& snapshot) {
     ReadyPage page;
     const bool full = rows.size() >= ask.limit;
-    const auto place = [](const core::ReadyKey& key) { return std::pair(key.rank, key.eid); };
+    const auto place = [](const core::ReadyKey& key) { return std::pair(key.rank, key.place); };
     while (rows.next()) {
-        core::ReadyKey key;
-        key.route = rows.integer();
-        key.rank = static_cast<std::int32_t>(rows.integer());
-        key.eid = rows.integer();
+        const core::RouteId route = rows.integer();
+        const core::ReadyKey key = take_ready_key(rows, route);
         if (full && (!page.looked_to || place(*page.looked_to) < place(key))) {
             page.looked_to = key;
         }
         if (rows.is_null()) {
+            page.skipped = true;
             continue;  // another process has it
         }
         auto row = take<Execution>(rows);
@@ -391,6 +394,7 @@ expected<ReadyPage> PostgresStore::take_ready(PgRows& rows, const ReadyAsk& ask,
             continue;
         }
         if (core::ready_key(*row) != key) {
+            page.skipped = true;
             continue;  // taken between the look and the lock
         }
         ExecutionCell& cell = snapshot.cell(row->id);
@@ -444,6 +448,31 @@ expected<std::vector<core::ReadyKey>> PostgresStore::scan_ready(
     RouteId route, const std::optional<core::ReadyKey>& after, std::size_t limit) {
     begun_ = true;
     return ready_of_route(texts_->get(sql::ready_head), route, after, limit);
+}
+
+expected<TurnPage> PostgresStore::lock_turns(std::span<const RouteId> queues) {
+    begun_ = true;
+    const std::vector<RouteId> asked(queues.begin(), queues.end());
+    TurnPage out;
+    Questions questions(*this);
+    questions.ask(lock_turn_queues, arrays_of(asked, std::identity()),
+                  [&out](PgRows& rows) -> expected<void> {
+                      while (rows.next()) {
+                          out.busy.push_back(rows.integer());
+                      }
+                      return {};
+                  });
+    // Behind the locks, so that it sees what who held them before has committed.
+    questions.ask(turns_of_queues, arrays_of(asked, std::identity()),
+                  [&out](PgRows& rows) -> expected<void> {
+                      while (rows.next()) {
+                          const RouteId queue = rows.integer();
+                          out.holders.push_back({queue, rows.integer()});
+                      }
+                      return {};
+                  });
+    FF_TRY_VOID(questions.settle());
+    return out;
 }
 
 expected<std::vector<core::TimerKey>> PostgresStore::scan_due(TimestampMs now, std::size_t limit) {

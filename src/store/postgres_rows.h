@@ -14,6 +14,7 @@
 
 #include "store/postgres_db.h"
 #include "store/prepare.h"
+#include "store/ready_row.h"
 #include "store/value_codec.h"
 
 namespace ff::store {
@@ -232,15 +233,18 @@ class PgSideTables {
     void queue(PgConnection& connection) {
         ready.queue(connection);
         timers.queue(connection);
+        turns.queue(connection);
         listed.queue(connection);
         tags.queue(connection);
     }
 
     using Type = PgArray::Type;
-    PgKeySet ready{
-        "ff_ready", {"route", "rank", "eid"}, {Type::integers, Type::integers, Type::integers}};
+    PgKeySet ready{"ff_ready",
+                   {"route", "rank", "place", "eid"},
+                   {Type::integers, Type::integers, Type::integers, Type::integers}};
     PgKeySet timers{
         "ff_timer", {"kind", "due_at", "eid"}, {Type::integers, Type::integers, Type::integers}};
+    PgKeySet turns{"ff_turn", {"queue", "eid"}, {Type::integers, Type::integers}};
     PgKeySet listed{"ff_listed", {"bucket", "eid"}, {Type::integers, Type::integers}};
     PgKeySet tags{
         "ff_exec_tag", {"tag_key", "tag_value", "eid"}, {Type::texts, Type::texts, Type::integers}};
@@ -248,6 +252,7 @@ class PgSideTables {
   private:
     PgKeySet& set_of(const core::ReadyKey&) { return ready; }
     PgKeySet& set_of(const core::TimerKey&) { return timers; }
+    PgKeySet& set_of(const core::TurnKey&) { return turns; }
     PgKeySet& set_of(const ListedKey&) { return listed; }
     PgKeySet& set_of(const TagRow&) { return tags; }
 
@@ -255,12 +260,17 @@ class PgSideTables {
     static void put(Arrays& to, const core::ReadyKey& key) {
         to[0].integer(key.route);
         to[1].integer(key.rank);
-        to[2].integer(key.eid);
+        to[2].integer(key.place);
+        to[3].integer(stored_eid(key));
     }
     static void put(Arrays& to, const core::TimerKey& key) {
         to[0].integer(static_cast<std::int64_t>(key.kind));
         to[1].integer(key.due_at);
         to[2].integer(key.eid);
+    }
+    static void put(Arrays& to, const core::TurnKey& key) {
+        to[0].integer(key.queue);
+        to[1].integer(key.eid);
     }
     static void put(Arrays& to, const ListedKey& key) {
         to[0].integer(static_cast<std::int64_t>(key.first));

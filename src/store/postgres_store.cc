@@ -74,6 +74,7 @@ expected<void> PostgresStore::begin() {
     expected_lanes_.clear();
     ready_pages_.clear();
     locked_flows_ = false;
+    locked_limits_ = false;
     impatient_ = false;
     held_flows_.reset();
     waiting_.clear();
@@ -290,7 +291,7 @@ auto PostgresStore::proof_of(const Snapshot& snapshot) -> std::optional<Proof> {
         }
     }
     for (const auto& [id, budget] : snapshot.limits.budgets) {
-        if (budget.dirty && budget.current) {
+        if (budget.dirty && budget.current && !snapshot.limits.only_looked_at(id)) {
             return "ff_budget WHERE budget_id = '\\x" + encode_hex(id.uuid.raw()) +
                    "' AND updated_at = " + std::to_string(budget.current->updated_at);
         }
@@ -343,6 +344,7 @@ expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
     writes.groups.queue(*db_, events);
     writes.work.queue(*db_, events);
     writes.budgets.queue(*db_, events);
+    queue_waited_for(writes);
     writes.policies.queue(*db_, events);
     writes.ledgers.queue(*db_, events);
     writes.dedups.queue(*db_, events);
@@ -385,7 +387,7 @@ expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
     const bool work = writes.sides.ready.inserted() > 0 || writes.lanes.size() > 0;
     if (work || events > 0 || writes.frames.size() > 0) {
         PgParams params;
-        params.text(PgKeeper::channel);
+        params.text(keeper_->channel());
         params.text(work ? self_ : self_ + std::string(PgKeeper::rows_only));
         db_->queue("SELECT pg_notify($1, $2)", std::move(params));
     }
@@ -400,7 +402,7 @@ expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
                      writes.signals.size() + writes.satisfiers.size() + writes.events.size() +
                      writes.log_events.size();
     keeper_->note_deleted(writes.sides.ready.erased() + writes.sides.timers.erased() +
-                          writes.work.erased());
+                          writes.sides.turns.erased() + writes.work.erased());
     return {};
 }
 
@@ -434,7 +436,9 @@ expected<void> PostgresStore::finish_commit() {
         in_transaction_ = false;
         return resolve_commit(std::move(error));
     }
-    if (error.code == ErrorCode::store_busy) {
+    if (impatient_ && error.code == ErrorCode::timeout) {
+        error.code = ErrorCode::store_busy;  // as after a deadlock
+    } else if (error.code == ErrorCode::store_busy) {
         routes_stale_ = true;  // perhaps a route that another process made first
     }
     rollback();

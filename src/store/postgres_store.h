@@ -53,6 +53,7 @@ class PostgresStore final : public Store {
     expected<std::vector<ReadyPage>> lock_ready(std::span<const ReadyAsk> asks,
                                                 const std::vector<std::string>& lanes,
                                                 core::Snapshot& snapshot) override;
+    expected<TurnPage> lock_turns(std::span<const RouteId> queues) override;
     expected<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) override;
     expected<std::optional<TimestampMs>> next_due(TimestampMs after) override;
     expected<std::vector<FlowId>> scan_due_flows(TimestampMs now, std::size_t limit) override;
@@ -187,6 +188,7 @@ class PostgresStore final : public Store {
     static void ask_places(Questions& questions, core::Snapshot& snapshot);
     static void collect_limits(const core::LimitTable& limits, Writes& writes);
     static void erase_attachments(Writes& writes, LimitTarget type, const std::string& id);
+    void queue_waited_for(const Writes& writes);
 
     std::unique_ptr<ReadConnection> take_reader();
     void give_reader(std::unique_ptr<ReadConnection> reader);
@@ -218,6 +220,7 @@ class PostgresStore final : public Store {
     std::vector<std::string> expected_lanes_;
     std::vector<std::pair<ReadyAsk, ReadyPage>> ready_pages_;  ///< answered ahead
     bool locked_flows_ = false;                      ///< in this transaction, and has answered
+    bool locked_limits_ = false;                     ///< the same for budgets and policies
     bool impatient_ = false;                         ///< it waits for locks only shortly
     std::optional<std::vector<FlowId>> held_flows_;  ///< as last seen in this transaction
     std::vector<core::ExecutionCell*> waiting_;  ///< found, what they wait for not asked for yet

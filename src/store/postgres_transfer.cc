@@ -67,6 +67,7 @@ PgSideTables side_tables(const SideRows& rows) {
     };
     add_all(rows.ready);
     add_all(rows.timers);
+    add_all(rows.turns);
     add_all(rows.listed);
     add_all(rows.tags);
     return sides;
@@ -138,6 +139,9 @@ class PostgresImport final : public ImportTarget {
     PgStatements statements_;
 };
 
+/// The schema version from which there is ff_turn.
+constexpr int turns_since = 9;
+
 /// Nobody migrates and, where there are tables already, nobody writes from here on.
 expected<void> PostgresImport::lock_once() {
     FF_TRY_VOID(db_->execute(PgConnection::begin_migration));
@@ -147,6 +151,9 @@ expected<void> PostgresImport::lock_once() {
         return {};
     }
     std::string tables = "ff_meta, ff_partition_config, ff_ready, ff_timer, ff_listed, ff_exec_tag";
+    if (version >= turns_since) {
+        tables += ", ff_turn";
+    }
     for (std::size_t table = 0; table < transfer_tables; ++table) {
         if (const RowBatch batch = empty_batch(table); schema_of(batch) <= version) {
             tables += ", " + std::string(table_name(batch));
@@ -236,8 +243,9 @@ expected<void> PostgresImport::commit(const StoreFacts& facts) {
         db_->scalar("SELECT setval('ff_route_number', highest) FROM"
                     " (SELECT GREATEST((SELECT last_value FROM ff_route_number), MAX(route))"
                     " AS highest FROM ff_route HAVING COUNT(*) > 0) routes"));
-    FF_TRY_VOID(db_->scalar(std::string("SELECT pg_notify('") + PgKeeper::channel +
-                            "', 'import')"));  // engines that are open look at what is there now
+    FF_TRY(const std::string channel, PgKeeper::channel_of(*db_));
+    // Engines that are open look at what is there now.
+    FF_TRY_VOID(db_->scalar("SELECT pg_notify('" + channel + "', 'import')"));
     if (auto done = db_->execute("COMMIT"); !done) {
         if (db_->alive()) {
             return done;

@@ -53,7 +53,7 @@ struct TrimStep {
 /// The marks first, the deletion last.
 std::vector<TrimStep> trim_steps(EventFamily family);
 
-/// Keys of ff_listed and ff_exec_tag; those of the other two side tables are in core/derive.h.
+/// Keys of ff_listed and ff_exec_tag; those of the other side tables are in core/derive.h.
 using ListedKey = std::pair<core::Bucket, core::Eid>;
 struct TagRow {
     std::string_view key;
@@ -79,6 +79,7 @@ expected<void> change_side_tables(const std::optional<core::Execution>& before,
     };
     FF_TRY_VOID(change(core::ready_key));
     FF_TRY_VOID(change(core::timer_key));
+    FF_TRY_VOID(change(core::turn_key));
     return change([](const core::Execution& e) -> std::optional<ListedKey> {
         const core::Bucket bucket = core::bucket(e);
         return bucket == core::Bucket::none ? std::nullopt

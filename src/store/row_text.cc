@@ -5,22 +5,15 @@
 
 #include <ff/ids.h>
 
+#include "base/hex.h"
+
 namespace ff::store {
 
 namespace {
 
-constexpr std::string_view hex_digits = "0123456789abcdef";
 constexpr std::string_view hex_member = "hex";
 
-void append_hex(std::string& out, std::string_view bytes) {
-    out += '"';
-    for (const char c : bytes) {
-        const auto byte = static_cast<unsigned char>(c);
-        out += hex_digits[byte >> 4U];
-        out += hex_digits[byte & 15U];
-    }
-    out += '"';
-}
+void append_hex(std::string& out, std::string_view bytes) { out += '"' + to_hex(bytes) + '"'; }
 
 /// The text of `{"hex":"…"}`, or null.
 const std::string* hex_of(const js::Value& value) {
@@ -32,11 +25,7 @@ const std::string* hex_of(const js::Value& value) {
 
 }  // namespace
 
-std::string encode_hex(std::string_view bytes) {
-    std::string out;
-    append_hex(out, bytes);
-    return out.substr(1, out.size() - 2);
-}
+std::string encode_hex(std::string_view bytes) { return to_hex(bytes); }
 
 std::optional<std::string> decode_hex(std::string_view text) {
     if (text.size() % 2 != 0) {

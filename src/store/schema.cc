@@ -586,6 +586,32 @@ CREATE INDEX ff_limit_attachment_by_place
 @postgres ALTER TABLE ff_quota_policy SET (fillfactor = 50);
 )sql";
 
+// What a claim reserves of a budget, and the approval to go past a soft limit.
+constexpr std::string_view reservations = R"sql(
+ALTER TABLE ff_budget ADD COLUMN reserved @text;
+ALTER TABLE ff_budget ADD COLUMN approved_period @int;
+ALTER TABLE ff_budget_ledger ADD COLUMN reserved @text;
+)sql";
+
+// Turns between keys, and limits that count for each key by itself. A place in line is mostly the
+// number of the execution: then eid is 0.
+constexpr std::string_view limit_keys = R"sql(
+ALTER TABLE ff_ready RENAME COLUMN eid TO place;
+ALTER TABLE ff_ready ADD COLUMN eid @int NOT NULL DEFAULT 0;
+CREATE INDEX ff_ready_placed ON ff_ready (place) WHERE eid <> 0;
+CREATE TABLE ff_turn (
+    queue @int NOT NULL, eid @int NOT NULL, PRIMARY KEY (queue, eid)) @keyed;
+ALTER TABLE ff_quota_policy ADD COLUMN per_key @int NOT NULL DEFAULT 0;
+ALTER TABLE ff_quota_policy ADD COLUMN parent @bytes;
+ALTER TABLE ff_quota_policy ADD COLUMN limit_key @text;
+ALTER TABLE ff_quota_policy ADD COLUMN keys_task @int NOT NULL DEFAULT 0;
+ALTER TABLE ff_quota_policy ADD COLUMN keys_from @text;
+ALTER TABLE ff_limit_attachment ADD COLUMN by_key @int NOT NULL DEFAULT 0;
+CREATE INDEX ff_quota_policy_by_key ON ff_quota_policy (parent, limit_key)
+    WHERE parent IS NOT NULL;
+CREATE INDEX ff_quota_policy_listed ON ff_quota_policy (quota_policy_id) WHERE parent IS NULL;
+)sql";
+
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> sqlite_tokens{{
     {"@nobytes", "x''"},
     {"@int", "INTEGER"},
@@ -614,7 +640,9 @@ const std::vector<Migration>& migrations() {
                                             {4, "suspension", suspension},
                                             {5, "streams", streams},
                                             {6, "events", events},
-                                            {7, "limits", limits}};
+                                            {7, "limits", limits},
+                                            {8, "reservations", reservations},
+                                            {9, "limit_keys", limit_keys}};
     return all;
 }
 

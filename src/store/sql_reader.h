@@ -79,18 +79,26 @@ class SqlReader final : public Reader {
                                                    const std::optional<ExecutionId>& after,
                                                    std::size_t limit) override;
     expected<std::optional<core::QuotaPolicy>> policy(const QuotaPolicyId& id) override;
+    expected<std::vector<core::QuotaPolicy>> policies_listed(
+        const std::optional<QuotaPolicyId>& after, std::size_t limit) override;
+    expected<std::vector<core::QuotaPolicy>> policies_of_keys(const QuotaPolicyId& parent,
+                                                              const std::string& after,
+                                                              std::size_t limit) override;
     expected<std::vector<core::QuotaPolicy>> policies(const std::optional<QuotaPolicyId>& after,
                                                       std::size_t limit) override;
     expected<std::vector<core::Admission>> slots(const QuotaPolicyId& policy,
                                                  const std::optional<ExecutionId>& after,
                                                  std::size_t limit) override;
-    expected<std::uint64_t> starts(const QuotaPolicyId& policy) override;
+    expected<std::uint64_t> starts(const QuotaPolicyId& policy, TimestampMs until) override;
+    expected<std::uint64_t> slot_count(const QuotaPolicyId& policy) override;
     expected<std::vector<core::HmacKey>> hmac_keys() override;
     expected<std::uint64_t> ready_before(std::span<const RouteId> routes, const core::ReadyKey& key,
                                          std::uint64_t limit) override;
     expected<std::vector<core::ExecutionEvent>> history(const core::Execution& execution,
-                                                        std::size_t limit) override;
-    expected<std::vector<core::LogEvent>> log_events_of(Eid eid, std::size_t limit) override;
+                                                        std::size_t limit,
+                                                        std::int64_t after) override;
+    expected<std::vector<core::LogEvent>> log_events_of(Eid eid, std::size_t limit,
+                                                        std::int64_t after) override;
     expected<std::vector<core::ExecutionEvent>> events_after(std::int64_t event_id,
                                                              std::size_t limit) override;
     expected<std::vector<core::LogEvent>> family_events_after(core::LogFamily family,
@@ -113,6 +121,8 @@ class SqlReader final : public Reader {
                                                       std::size_t limit) override;
     expected<std::vector<core::TimerKey>> timers_after(const core::TimerKey& key,
                                                        std::size_t limit) override;
+    expected<std::vector<core::TurnKey>> turns_after(const core::TurnKey& key,
+                                                     std::size_t limit) override;
     expected<std::vector<std::pair<core::Bucket, Eid>>> listed_after(core::Bucket bucket, Eid eid,
                                                                      std::size_t limit) override;
 

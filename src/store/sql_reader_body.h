@@ -456,6 +456,21 @@ expected<std::optional<core::QuotaPolicy>> SqlReader<Statements>::policy(const Q
 }
 
 template <class Statements>
+expected<std::vector<core::QuotaPolicy>> SqlReader<Statements>::policies_listed(
+    const std::optional<QuotaPolicyId>& after, std::size_t limit) {
+    auto& s = statements_.get(sql::policies_listed);
+    put_value(s, Kind::bytes, after.value_or(QuotaPolicyId{}));
+    s.integer(as_limit(limit));
+    return select_all<core::QuotaPolicy>(s);
+}
+
+template <class Statements>
+expected<std::vector<core::QuotaPolicy>> SqlReader<Statements>::policies_of_keys(
+    const QuotaPolicyId& parent, const std::string& after, std::size_t limit) {
+    return keys_of_policy(statements_, parent, after, limit);
+}
+
+template <class Statements>
 expected<std::vector<core::QuotaPolicy>> SqlReader<Statements>::policies(
     const std::optional<QuotaPolicyId>& after, std::size_t limit) {
     auto& s = statements_.get(sql::policies_after);
@@ -474,10 +489,9 @@ expected<std::vector<core::Admission>> SqlReader<Statements>::slots(
     return select_all<core::Admission>(s);
 }
 
-template <class Statements>
-expected<std::uint64_t> SqlReader<Statements>::starts(const QuotaPolicyId& policy) {
-    auto& s = statements_.get(sql::starts_of_policy);
-    put_value(s, Kind::bytes, policy);
+/// The one number of a statement whose parameters are bound.
+template <class Statement>
+expected<std::uint64_t> count_of(Statement& s) {
     std::uint64_t count = 0;
     FF_TRY(const bool found, s.step());
     if (found) {
@@ -485,6 +499,22 @@ expected<std::uint64_t> SqlReader<Statements>::starts(const QuotaPolicyId& polic
     }
     s.reset();
     return count;
+}
+
+template <class Statements>
+expected<std::uint64_t> SqlReader<Statements>::starts(const QuotaPolicyId& policy,
+                                                      TimestampMs until) {
+    auto& s = statements_.get(sql::starts_of_policy);
+    put_value(s, Kind::bytes, policy);
+    s.integer(until);
+    return count_of(s);
+}
+
+template <class Statements>
+expected<std::uint64_t> SqlReader<Statements>::slot_count(const QuotaPolicyId& policy) {
+    auto& s = statements_.get(sql::slot_count_of_policy);
+    put_value(s, Kind::bytes, policy);
+    return count_of(s);
 }
 
 // -------------------------------------------------------------------------- queues and events
@@ -501,7 +531,7 @@ expected<std::uint64_t> SqlReader<Statements>::ready_before(std::span<const Rout
         auto& s = statements_.get(sql::ready_before);
         s.integer(route);
         s.integer(key.rank);
-        s.integer(key.eid);
+        s.integer(key.place);
         s.integer(static_cast<std::int64_t>(limit - count));
         FF_TRY(const bool found, s.step());
         count += found ? static_cast<std::uint64_t>(s.integer()) : 0;
@@ -512,12 +542,12 @@ expected<std::uint64_t> SqlReader<Statements>::ready_before(std::span<const Rout
 
 template <class Statements>
 expected<std::vector<core::ExecutionEvent>> SqlReader<Statements>::history(
-    const core::Execution& execution, std::size_t limit) {
+    const core::Execution& execution, std::size_t limit, std::int64_t after) {
     // Each event names the one before it: a walk of point reads instead of an index on every
     // event (measured: the index was the dearest of all).
     std::vector<core::ExecutionEvent> out;
     auto next = execution.last_event_id;
-    while (next && out.size() < limit) {
+    while (next && *next > after && out.size() < limit) {
         auto& s = statements_.get(sql::event_by_id);
         s.integer(*next);
         FF_TRY(auto event, select_one<core::ExecutionEvent>(s));
@@ -532,9 +562,11 @@ expected<std::vector<core::ExecutionEvent>> SqlReader<Statements>::history(
 
 template <class Statements>
 expected<std::vector<core::LogEvent>> SqlReader<Statements>::log_events_of(Eid eid,
-                                                                           std::size_t limit) {
+                                                                           std::size_t limit,
+                                                                           std::int64_t after) {
     auto& s = statements_.get(sql::log_events_of);
     s.integer(eid);
+    s.integer(after);
     s.integer(as_limit(limit));
     return select_all<core::LogEvent>(s);
 }
@@ -639,7 +671,7 @@ expected<std::vector<core::ReadyKey>> SqlReader<Statements>::ready_after(const c
     auto& s = statements_.get(sql::ready_after);
     s.integer(key.route);
     s.integer(key.rank);
-    s.integer(key.eid);
+    s.integer(key.place);
     s.integer(as_limit(limit));
     std::vector<core::ReadyKey> out;
     for (;;) {
@@ -647,10 +679,8 @@ expected<std::vector<core::ReadyKey>> SqlReader<Statements>::ready_after(const c
         if (!found) {
             break;
         }
-        core::ReadyKey& row = out.emplace_back();
-        row.route = s.integer();
-        row.rank = static_cast<std::int32_t>(s.integer());
-        row.eid = s.integer();
+        const core::RouteId route = s.integer();
+        out.push_back(take_ready_key(s, route));
     }
     s.reset();
     return out;
@@ -673,6 +703,27 @@ expected<std::vector<core::TimerKey>> SqlReader<Statements>::timers_after(const 
         core::TimerKey& row = out.emplace_back();
         FF_TRY_VOID(take_checked(s, "kind", row.kind));
         row.due_at = s.integer();
+        row.eid = s.integer();
+    }
+    s.reset();
+    return out;
+}
+
+template <class Statements>
+expected<std::vector<core::TurnKey>> SqlReader<Statements>::turns_after(const core::TurnKey& key,
+                                                                        std::size_t limit) {
+    auto& s = statements_.get(sql::turns_after);
+    s.integer(key.queue);
+    s.integer(key.eid);
+    s.integer(as_limit(limit));
+    std::vector<core::TurnKey> out;
+    for (;;) {
+        FF_TRY(const bool found, s.step());
+        if (!found) {
+            break;
+        }
+        core::TurnKey& row = out.emplace_back();
+        row.queue = s.integer();
         row.eid = s.integer();
     }
     s.reset();

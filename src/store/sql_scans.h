@@ -13,6 +13,7 @@
 #include "core/derive.h"
 #include "store/catalogue.h"
 #include "store/prepare.h"
+#include "store/ready_row.h"
 #include "store/sql_rows.h"
 
 namespace ff::store {
@@ -27,7 +28,7 @@ expected<std::vector<core::ReadyKey>> ready_of_route(Statement& s, core::RouteId
                                                      std::size_t limit) {
     s.integer(route);
     s.integer(after ? after->rank : std::numeric_limits<std::int32_t>::min());
-    s.integer(after ? after->eid : 0);
+    s.integer(after ? after->place : 0);
     s.integer(static_cast<std::int64_t>(limit));
     std::vector<core::ReadyKey> out;
     for (;;) {
@@ -35,13 +36,29 @@ expected<std::vector<core::ReadyKey>> ready_of_route(Statement& s, core::RouteId
         if (!found) {
             break;
         }
-        core::ReadyKey& key = out.emplace_back();
-        key.route = route;
-        key.rank = static_cast<std::int32_t>(s.integer());
-        key.eid = s.integer();
+        out.push_back(take_ready_key(s, route));
     }
     s.reset();
     return out;
+}
+
+inline std::vector<std::string> limit_keys_of(const std::vector<core::QuotaPolicy>& rows) {
+    std::vector<std::string> keys;
+    for (const core::QuotaPolicy& row : rows) {
+        keys.push_back(row.limit_key.value_or(""));
+    }
+    return keys;
+}
+template <class Statements>
+expected<std::vector<core::QuotaPolicy>> keys_of_policy(Statements& texts,
+                                                        const QuotaPolicyId& parent,
+                                                        const std::string& after,
+                                                        std::size_t limit) {
+    auto& s = texts.get(sql::policies_of_keys);
+    put_value(s, Kind::bytes, parent);
+    s.text(after);
+    s.integer(static_cast<std::int64_t>(limit));
+    return select_all<core::QuotaPolicy>(s);
 }
 
 template <class Statements>
@@ -179,7 +196,7 @@ expected<std::vector<core::StreamKey>> streams_to_sweep(Statements& texts, Times
 /// Of a budget only executions; of a policy anything.
 template <class Statements>
 expected<std::vector<std::string>> attached_ids(Statements& texts,
-                                                const core::LimitReads::Attached& ask) {
+                                                const core::LimitReads::PageOf& ask) {
     auto& s = texts.get(ask.limit.kind == core::LimitKind::budget ? sql::attached_executions
                                                                   : sql::attached_targets);
     put_value(s, Kind::integer, ask.limit.kind);
@@ -200,10 +217,12 @@ expected<std::vector<std::string>> attached_ids(Statements& texts,
 
 template <class Statements>
 expected<std::vector<core::LimitKey>> due_limits(Statements& texts, TimestampMs now,
-                                                 std::size_t limit) {
+                                                 std::size_t limit, std::string_view locking = "") {
     std::vector<core::LimitKey> out;
     for (const auto kind : {core::LimitKind::budget, core::LimitKind::quota}) {
-        auto& s = texts.get(kind == core::LimitKind::budget ? sql::budgets_due : sql::policies_due);
+        auto& s =
+            texts.get((kind == core::LimitKind::budget ? sql::budgets_due : sql::policies_due) +
+                      std::string(locking));
         s.integer(now);
         s.integer(static_cast<std::int64_t>(limit));
         FF_TRY(const auto ids, collect_ids<core::LimitId>(s, "id"));

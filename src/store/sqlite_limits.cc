@@ -42,7 +42,9 @@ expected<void> SqliteStore::load_limits(const core::LimitReads& reads, core::Sna
 
 expected<void> SqliteStore::load_policies(const core::LimitReads& reads, core::Snapshot& snapshot) {
     LimitTable& limits = snapshot.limits;
-    for (const QuotaPolicyId& id : reads.policies) {
+    std::vector<QuotaPolicyId> policies = reads.policies;
+    policies.insert(policies.end(), reads.policies_looked.begin(), reads.policies_looked.end());
+    for (const QuotaPolicyId& id : policies) {
         if (limits.knows_policy(id)) {
             continue;
         }
@@ -103,10 +105,17 @@ expected<void> SqliteStore::load_attachments(const core::LimitReads& reads,
             limits.load_target(key, std::move(rows));
         }
     }
-    for (const core::LimitReads::Attached& ask : reads.attached) {
+    for (const core::LimitReads::PageOf& ask : reads.attached) {
         if (!limits.knows_attached(ask)) {
             FF_TRY(auto ids, attached_ids(hot_->texts, ask));
             limits.load_attached(ask, std::move(ids));
+        }
+    }
+    for (const core::LimitReads::PageOf& ask : reads.keys) {
+        if (!limits.knows_keys(ask)) {
+            FF_TRY(const auto rows, keys_of_policy(hot_->texts, QuotaPolicyId{ask.limit.id.uuid},
+                                                   ask.after.value_or(""), ask.count));
+            limits.load_keys(ask, limit_keys_of(rows));
         }
     }
     if (reads.places && !limits.knows_places()) {

@@ -200,6 +200,23 @@ expected<std::optional<TimestampMs>> SqliteStore::next_due(TimestampMs after) {
     return earliest_due(hot_->texts, after);
 }
 
+expected<TurnPage> SqliteStore::lock_turns(std::span<const RouteId> queues) {
+    TurnPage out;
+    for (const RouteId queue : queues) {
+        Statement& s = hot_->texts.get(sql::turns_of_queue);
+        s.integer(queue);
+        for (;;) {
+            FF_TRY(const bool found, s.step());
+            if (!found) {
+                break;
+            }
+            out.holders.push_back({queue, s.integer()});
+        }
+        s.reset();
+    }
+    return out;
+}
+
 expected<std::vector<Eid>> SqliteStore::scan_bucket(core::Bucket bucket, Eid after,
                                                     std::size_t limit) {
     return eids_in_bucket(hot_->texts, bucket, after, limit);
@@ -279,12 +296,18 @@ struct SqliteStore::Sides {
     static expected<void> run(Statement& s, const core::ReadyKey& key) {
         s.integer(key.route);
         s.integer(key.rank);
-        s.integer(key.eid);
+        s.integer(key.place);
+        s.integer(stored_eid(key));
         return s.run();
     }
     static expected<void> run(Statement& s, const core::TimerKey& key) {
         s.integer(static_cast<std::int64_t>(key.kind));
         s.integer(key.due_at);
+        s.integer(key.eid);
+        return s.run();
+    }
+    static expected<void> run(Statement& s, const core::TurnKey& key) {
+        s.integer(key.queue);
         s.integer(key.eid);
         return s.run();
     }
@@ -302,10 +325,16 @@ struct SqliteStore::Sides {
 
     expected<void> add(const core::ReadyKey& key) const { return run(hot.ready_insert, key); }
     expected<void> add(const core::TimerKey& key) const { return run(hot.timer_insert, key); }
+    expected<void> add(const core::TurnKey& key) const {
+        return run(hot.texts.get(sql::turn_insert), key);
+    }
     expected<void> add(const ListedKey& key) const { return run(hot.listed_insert, key); }
     expected<void> add(const TagRow& tag) const { return run(hot.texts.get(sql::tag_insert), tag); }
     expected<void> erase(const core::ReadyKey& key) const { return run(hot.ready_delete, key); }
     expected<void> erase(const core::TimerKey& key) const { return run(hot.timer_delete, key); }
+    expected<void> erase(const core::TurnKey& key) const {
+        return run(hot.texts.get(sql::turn_delete), key);
+    }
     expected<void> erase(const ListedKey& key) const { return run(hot.listed_delete, key); }
     expected<void> erase(const TagRow& tag) const {
         return run(hot.texts.get(sql::tag_delete), tag);

@@ -9,6 +9,7 @@
 
 #include "store/catalogue.h"
 #include "store/placed_file.h"
+#include "store/ready_row.h"
 #include "store/sqlite_internal.h"
 #include "store/sqlite_rows.h"
 #include "store/store_file.h"
@@ -136,10 +137,14 @@ expected<void> SqliteImport::write_side_rows(const SideRows& rows) {
         return s.run();
     };
     for (const core::ReadyKey& key : rows.ready) {
-        FF_TRY_VOID(insert(statements_.get(sql::ready_insert), key.route, key.rank, key.eid));
+        FF_TRY_VOID(insert(statements_.get(sql::ready_insert), key.route, key.rank, key.place,
+                           stored_eid(key)));
     }
     for (const core::TimerKey& key : rows.timers) {
         FF_TRY_VOID(insert(statements_.get(sql::timer_insert), key.kind, key.due_at, key.eid));
+    }
+    for (const core::TurnKey& key : rows.turns) {
+        FF_TRY_VOID(insert(statements_.get(sql::turn_insert), key.queue, key.eid));
     }
     for (const auto& [bucket, eid] : rows.listed) {
         FF_TRY_VOID(insert(statements_.get(sql::listed_insert), bucket, eid));

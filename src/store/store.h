@@ -54,6 +54,13 @@ struct ReadyAsk {
 struct ReadyPage {
     std::vector<core::ReadyKey> keys;         ///< of those that nobody else is at
     std::optional<core::ReadyKey> looked_to;  ///< by rank and number; absent: to the end
+    bool skipped = false;                     ///< others are at some
+};
+
+/// Who has the turns of some queues.
+struct TurnPage {
+    std::vector<core::TurnKey> holders;
+    std::vector<RouteId> busy;  ///< queues that another process is at: nothing is known of them
 };
 
 enum class Order : std::uint8_t { newest_first, oldest_first };
@@ -202,25 +209,35 @@ class Reader {
                                                            const std::optional<ExecutionId>& after,
                                                            std::size_t limit) = 0;
     virtual expected<std::optional<core::QuotaPolicy>> policy(const QuotaPolicyId& id) = 0;
-    /// By id.
+    /// By id, without those of single keys.
+    virtual expected<std::vector<core::QuotaPolicy>> policies_listed(
+        const std::optional<QuotaPolicyId>& after, std::size_t limit) = 0;
+    /// Those of the keys of a policy, in the order of keys.
+    virtual expected<std::vector<core::QuotaPolicy>> policies_of_keys(const QuotaPolicyId& parent,
+                                                                      const std::string& after,
+                                                                      std::size_t limit) = 0;
+    /// By id, all of them.
     virtual expected<std::vector<core::QuotaPolicy>> policies(
         const std::optional<QuotaPolicyId>& after, std::size_t limit) = 0;
     /// Admissions with a slot, by execution.
     virtual expected<std::vector<core::Admission>> slots(const QuotaPolicyId& policy,
                                                          const std::optional<ExecutionId>& after,
                                                          std::size_t limit) = 0;
-    /// How many admissions have a start, aged or not.
-    virtual expected<std::uint64_t> starts(const QuotaPolicyId& policy) = 0;
+    /// How many admissions have a start of that moment or before, aged or not.
+    virtual expected<std::uint64_t> starts(const QuotaPolicyId& policy, TimestampMs until) = 0;
+    virtual expected<std::uint64_t> slot_count(const QuotaPolicyId& policy) = 0;
 
     /// How many ready executions of these routes stand before the key; counts to `limit`.
     virtual expected<std::uint64_t> ready_before(std::span<const RouteId> routes,
                                                  const core::ReadyKey& key,
                                                  std::uint64_t limit) = 0;
-    /// The newest history events of an execution, newest first.
+    /// The newest history events of an execution behind an id, newest first.
     virtual expected<std::vector<core::ExecutionEvent>> history(const core::Execution& execution,
-                                                                std::size_t limit) = 0;
-    /// Events of an execution in the other families, oldest first.
-    virtual expected<std::vector<core::LogEvent>> log_events_of(Eid eid, std::size_t limit) = 0;
+                                                                std::size_t limit,
+                                                                std::int64_t after = 0) = 0;
+    /// Events of an execution in the other families behind an id, oldest first.
+    virtual expected<std::vector<core::LogEvent>> log_events_of(Eid eid, std::size_t limit,
+                                                                std::int64_t after = 0) = 0;
     // ---- families of events. Ids grow in the order in which events became visible.
     /// Events of a log family behind an id.
     virtual expected<std::vector<core::LogEvent>> family_events_after(core::LogFamily family,
@@ -255,6 +272,8 @@ class Reader {
                                                               std::size_t limit) = 0;
     virtual expected<std::vector<core::TimerKey>> timers_after(const core::TimerKey& key,
                                                                std::size_t limit) = 0;
+    virtual expected<std::vector<core::TurnKey>> turns_after(const core::TurnKey& key,
+                                                             std::size_t limit) = 0;
     virtual expected<std::vector<std::pair<core::Bucket, Eid>>> listed_after(core::Bucket bucket,
                                                                              Eid eid,
                                                                              std::size_t limit) = 0;
@@ -271,8 +290,8 @@ class Store : public core::RowNumbers {
     [[nodiscard]] virtual bool shared() const { return false; }
     /// What another process may have done.
     enum class Heard : std::uint8_t {
-        work,  ///< made work ready, and anything else
-        rows,  ///< written, but made nothing ready
+        work,  ///< made work ready
+        rows,  ///< written something that readers may wait for
     };
     /// Calls `heard`, from any thread, when other processes have written. An empty function ends
     /// it; when that returns none is running.
@@ -302,6 +321,9 @@ class Store : public core::RowNumbers {
     virtual expected<std::vector<ReadyPage>> lock_ready(std::span<const ReadyAsk> asks,
                                                         const std::vector<std::string>& lanes,
                                                         core::Snapshot& snapshot);
+    /// Who has the turn in these queues as of the last commit. On a shared store no other process
+    /// gets an answer for the same queues until the transaction ends; nobody waits.
+    virtual expected<TurnPage> lock_turns(std::span<const RouteId> queues) = 0;
     /// Timers due at `now`, earliest first within each kind.
     virtual expected<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) = 0;
     /// The earliest due time later than `after`, of executions, flows and work that waits.

@@ -70,6 +70,11 @@ struct Table<core::ExecutionExtra> {
         FF_COLUMN("blocked_until", integer, blocked_until);
         FF_COLUMN("has_admissions", integer, has_admissions);
         FF_COLUMN("holds_slots", integer, holds_slots);
+        FF_COLUMN("reserve", text, reserve);
+        FF_COLUMN("reserved_in", text, reserved_in);
+        FF_COLUMN("limit_key", text, limit_key);
+        FF_COLUMN("has_turn", integer, has_turn);
+        FF_COLUMN("place", integer, place);
     }
 };
 

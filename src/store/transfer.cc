@@ -26,6 +26,9 @@ void add_side_rows(const core::Execution& row, SideRows& out) {
     if (const auto key = core::timer_key(row)) {
         out.timers.push_back(*key);
     }
+    if (const auto key = core::turn_key(row)) {
+        out.turns.push_back(*key);
+    }
     if (const auto bucket = core::bucket(row); bucket != core::Bucket::none) {
         out.listed.emplace_back(bucket, row.eid);
     }

@@ -111,11 +111,12 @@ class ImportTarget : public RowPages {
     virtual expected<void> commit(const StoreFacts& facts) = 0;
 };
 
-/// The rows of ff_ready, ff_timer, ff_listed and ff_exec_tag that go with a batch. Tags point into
-/// the batch.
+/// The rows of ff_ready, ff_timer, ff_turn, ff_listed and ff_exec_tag that go with a batch. Tags
+/// point into the batch.
 struct SideRows {
     std::vector<core::ReadyKey> ready;
     std::vector<core::TimerKey> timers;
+    std::vector<core::TurnKey> turns;
     std::vector<ListedKey> listed;
     std::vector<TagRow> tags;
 };

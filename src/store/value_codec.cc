@@ -124,6 +124,8 @@ js::Value extra_value(const T& value) {
         return static_cast<std::int64_t>(value);
     } else if constexpr (is_uuid_id<T>::value) {
         return value.to_string();
+    } else if constexpr (std::same_as<T, Amounts>) {
+        return encode_amounts(value);
     } else {
         return value;
     }
@@ -149,6 +151,11 @@ bool take_extra(const js::Value& from, T& value) {
         const auto id = from.if_string() == nullptr ? std::nullopt : T::parse(*from.if_string());
         value = id.value_or(T{});
         return id.has_value();
+    } else if constexpr (std::same_as<T, Amounts>) {
+        const auto amounts =
+            from.if_string() == nullptr ? std::nullopt : decode_amounts(*from.if_string());
+        value = amounts.value_or(Amounts{});
+        return amounts.has_value();
     } else {
         if (from.if_string() == nullptr) {
             return false;

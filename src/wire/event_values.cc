@@ -49,6 +49,13 @@ Fault read(const json& value, EventFilter& out) {
     if (value.if_object() == nullptr) {
         return ": expected an object";
     }
+    // A misspelt member would let through what it should keep out.
+    for (const auto& [name, member] : *value.if_object()) {
+        if (name != "namespace" && name != "tag" && name != "execution_id" && name != "flow_id") {
+            return ": unknown member \"" + truncate_utf8(name, 64) +
+                   "\", expected namespace, tag, execution_id or flow_id";
+        }
+    }
     const auto take = [&](std::string_view name, auto read_member) -> Fault {
         const json* member = value.find(name);
         if (member == nullptr || member->is_null()) {
@@ -73,6 +80,24 @@ Fault read(const json& value, EventFilter& out) {
         fault = take("flow_id", [&](const json& v) { return read(v, out.flow_id.emplace()); });
     }
     return fault;
+}
+
+static std::string all_families() {
+    std::string all;
+    for (std::size_t i = 0; i < enum_count<EventFamily>; ++i) {
+        all += (i > 0 ? ", " : "") + event_family_path(static_cast<EventFamily>(i));
+    }
+    return all;
+}
+
+Fault read(const json& value, EventFamily& out) {
+    const std::string* text = value.if_string();
+    const auto family = text != nullptr ? event_family_of(*text) : std::nullopt;
+    if (!family) {
+        return unknown_word(value, all_families());
+    }
+    out = *family;
+    return {};
 }
 
 void write(std::string& out, const EventFilter& filter) {
@@ -133,11 +158,7 @@ void RequestIn::family(EventFamily& family) {
         family = *known;
         return;
     }
-    std::string all;
-    for (std::size_t i = 0; i < enum_count<EventFamily>; ++i) {
-        all += (i > 0 ? ", " : "") + event_family_path(static_cast<EventFamily>(i));
-    }
-    keep_id("family", "there is no such family of events; there are " + all);
+    keep_id("family", "there is no such family of events; there are " + all_families());
 }
 
 void RequestSchema::family(EventFamily /*family*/) {

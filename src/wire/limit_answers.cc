@@ -81,6 +81,9 @@ void write_record(std::string& out, const BudgetStatus& status) {
     object.field("usage", status.usage);
     object.field("hard_limits", status.hard_limits);
     object.field("soft_limits", status.soft_limits);
+    object.field("reserved", status.reserved);
+    object.field("on_soft_limit", status.on_soft_limit);
+    object.field("approved", status.approved);
     object.field("breach_count", status.breach_count);
     object.field("soft_breach_count", status.soft_breach_count);
     object.field("last_breach_at", ms_text(status.last_breach_at));
@@ -97,11 +100,21 @@ void write_record(std::string& out, const QuotaPolicyInfo& policy) {
     object.field("requests_per_window_seconds", policy.limits.window_seconds);
     object.field("active_concurrency_cap", policy.limits.max_concurrent);
     object.field("jitter_ms", policy.limits.jitter_ms);
+    object.field("per_key", policy.limits.per_key);
     object.field("running", policy.running);
     object.field("in_window", policy.in_window);
     object.field("blocks", policy.blocks);
     object.field("created_at", policy.created_at);
     object.field("updated_at", policy.updated_at);
+    object.close();
+}
+
+void write_record(std::string& out, const QuotaKeyInfo& key) {
+    ObjectOut object(out);
+    object.field("limit_key", key.limit_key);
+    object.field("running", key.running);
+    object.field("in_window", key.in_window);
+    object.field("blocks", key.blocks);
     object.close();
 }
 
@@ -119,6 +132,9 @@ void write_record(std::string& out, const UsageResult& result) {
     inner.field(hard ? "hard_limit" : "soft_limit", result.limit);
     if (hard && result.on_hard_limit != OnHardLimit::reject) {
         inner.field("on_hard_limit", result.on_hard_limit);
+    }
+    if (result.needs_approval) {
+        inner.field("needs_approval", true);
     }
     inner.close();
     object.close();
@@ -170,6 +186,12 @@ Answer write_answer<ReleaseBudget>(const ReleaseBudgetResult& result) {
 template <>
 Answer write_answer<ResetBudget>(const ResetBudgetResult& result) {
     return tagged_field("Reset", "next_reset_at", result.next_reset_at);
+}
+
+template <>
+Answer write_answer<ApproveBudget>(const ApproveBudgetResult& result) {
+    return ok(result.changed ? R"({"approved":true,"changed":true})"
+                             : R"({"approved":true,"changed":false})");
 }
 
 template <>
@@ -237,6 +259,11 @@ Answer write_answer<ListQuotaPolicies>(const QuotaPage& page) {
 }
 
 template <>
+Answer write_answer<ListQuotaKeys>(const QuotaKeyPage& page) {
+    return record_page(page.keys, page.next_cursor);
+}
+
+template <>
 Answer write_answer<CheckAdmission>(const AdmissionResult& result) {
     return ok(record_text(result));
 }
@@ -297,6 +324,9 @@ expected<UsageResult> usage_of(const json& body) {
     if (inner->find("on_hard_limit") != nullptr) {
         FF_TRY(out.on_hard_limit, field_of<OnHardLimit>(inner, "on_hard_limit"));
     }
+    if (inner->find("needs_approval") != nullptr) {
+        FF_TRY(out.needs_approval, field_of<bool>(inner, "needs_approval"));
+    }
     return out;
 }
 
@@ -309,6 +339,12 @@ expected<BudgetStatus> status_of(const json& body) {
     FF_TRY(out.usage, field_of<Amounts>(&body, "usage"));
     FF_TRY(out.hard_limits, field_of<Amounts>(&body, "hard_limits"));
     FF_TRY(out.soft_limits, field_of<Amounts>(&body, "soft_limits"));
+    // Of a server that has these.
+    if (body.find("reserved") != nullptr) {
+        FF_TRY(out.reserved, field_of<Amounts>(&body, "reserved"));
+        FF_TRY(out.on_soft_limit, field_of<OnSoftLimit>(&body, "on_soft_limit"));
+        FF_TRY(out.approved, field_of<bool>(&body, "approved"));
+    }
     FF_TRY(out.breach_count, field_of<std::uint64_t>(&body, "breach_count"));
     FF_TRY(out.soft_breach_count, field_of<std::uint64_t>(&body, "soft_breach_count"));
     FF_TRY(out.last_breach_at, ms_of(body, "last_breach_at"));
@@ -328,6 +364,7 @@ expected<QuotaPolicyInfo> policy_of(const json& body) {
     FF_TRY(limits.window_seconds, field_of<std::uint64_t>(&body, "requests_per_window_seconds"));
     FF_TRY(limits.max_concurrent, field_of<std::uint64_t>(&body, "active_concurrency_cap"));
     FF_TRY(limits.jitter_ms, field_of<std::uint64_t>(&body, "jitter_ms"));
+    FF_TRY(limits.per_key, field_of<bool>(&body, "per_key"));
     FF_TRY(out.running, field_of<std::uint64_t>(&body, "running"));
     FF_TRY(out.in_window, field_of<std::uint64_t>(&body, "in_window"));
     FF_TRY(out.blocks, field_of<bool>(&body, "blocks"));
@@ -361,6 +398,15 @@ expected<SpendEntry> entry_of(const json& body) {
     return out;
 }
 
+expected<QuotaKeyInfo> key_of(const json& body) {
+    QuotaKeyInfo out;
+    FF_TRY(out.limit_key, field_of<std::string>(&body, "limit_key"));
+    FF_TRY(out.running, field_of<std::uint64_t>(&body, "running"));
+    FF_TRY(out.in_window, field_of<std::uint64_t>(&body, "in_window"));
+    FF_TRY(out.blocks, field_of<bool>(&body, "blocks"));
+    return out;
+}
+
 expected<AttachmentResult> attachment_of(const json& body) {
     if (body.if_string() == nullptr) {
         return std::unexpected(strange(""));
@@ -388,6 +434,10 @@ expected<ReleaseBudgetResult> result_of(const ReleaseBudget&, const json& body) 
 expected<ResetBudgetResult> result_of(const ResetBudget&, const json& body) {
     FF_TRY(const auto at, field_of<TimestampMs>(body.find("Reset"), "next_reset_at"));
     return ResetBudgetResult{at};
+}
+expected<ApproveBudgetResult> result_of(const ApproveBudget&, const json& body) {
+    FF_TRY(const bool changed, field_of<bool>(&body, "changed"));
+    return ApproveBudgetResult{changed};
 }
 expected<BudgetStatus> result_of(const GetBudgetStatus&, const json& body) {
     return status_of(body);
@@ -422,6 +472,11 @@ expected<std::optional<QuotaPolicyInfo>> result_of(const ReadQuotaPolicy&, const
 expected<QuotaPage> result_of(const ListQuotaPolicies&, const json& body) {
     QuotaPage out;
     FF_TRY_VOID(read_page(body, &policy_of, out.policies, out.next_cursor));
+    return out;
+}
+expected<QuotaKeyPage> result_of(const ListQuotaKeys&, const json& body) {
+    QuotaKeyPage out;
+    FF_TRY_VOID(read_page(body, &key_of, out.keys, out.next_cursor));
     return out;
 }
 expected<AdmissionResult> result_of(const CheckAdmission&, const json& body) {

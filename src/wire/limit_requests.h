@@ -20,11 +20,15 @@ FF_BIND(ListSpend, get, "/v1/budgets/{id}/spend", control, "What was written dow
 FF_BIND(ReleaseBudget, post, "/v1/budgets/{id}/release", control,
         "Take back what an execution has spent")
 FF_BIND(ResetBudget, post, "/v1/budgets/{id}/reset", control, "Begin a new period")
+FF_BIND(ApproveBudget, post, "/v1/budgets/{id}/approve", control,
+        "Let it go past its soft limits until the next reset")
 FF_BIND(AttachBudget, post, "/v1/budgets/{id}/attachments", control,
         "Apply a budget to an execution, a flow, a lane or a namespace")
 FF_BIND(DetachBudget, delete_, "/v1/budgets/{id}/attachments", control, "Apply it no more")
 FF_BIND(CreateQuotaPolicy, post, "/v1/quotas", control, "Define a quota policy")
 FF_BIND(ListQuotaPolicies, get, "/v1/quotas", control, "Quota policies by id")
+FF_BIND(ListQuotaKeys, get, "/v1/quotas/{id}/keys", control,
+        "What a policy that counts by key gave to each")
 FF_BIND(ReadQuotaPolicy, get, "/v1/quotas/{id}", control, "Limits of a policy and what it gave")
 FF_BIND(UpdateQuotaPolicy, put, "/v1/quotas/{id}", control, "Replace its limits")
 FF_BIND(DeleteQuotaPolicy, delete_, "/v1/quotas/{id}", control, "Delete a policy")
@@ -88,6 +92,13 @@ void describe_request(V& v, ReportUsage& op) {
     v.sparse("output_tokens", op.output_tokens);
     v.sparse("wall_ms", op.wall_ms);
     v.sparse("dedup_key", op.dedup_key);
+    v.sparse("settle", op.settle);
+}
+
+template <class V>
+void describe_request(V& v, ApproveBudget& op) {
+    v.budget_id(op.budget_id);
+    v.sparse("actor", op.actor);
 }
 
 template <class V>
@@ -146,6 +157,7 @@ void describe_limits(V& v, QuotaLimits& limits) {
     v.required("max_requests_per_window", limits.max_requests_per_window);
     v.required("max_concurrent", limits.max_concurrent);
     v.sparse("jitter_ms", limits.jitter_ms);
+    v.sparse("per_key", limits.per_key);
 }
 
 template <class V>
@@ -163,6 +175,13 @@ void describe_request(V& v, UpdateQuotaPolicy& op) {
 
 template <class V>
 void describe_request(V& v, ListQuotaPolicies& op) {
+    v.query_optional("cursor", op.cursor);
+    v.query_limit(op.limit, 100);
+}
+
+template <class V>
+void describe_request(V& v, ListQuotaKeys& op) {
+    v.quota_id(op.quota_policy_id);
     v.query_optional("cursor", op.cursor);
     v.query_limit(op.limit, 100);
 }

@@ -17,7 +17,9 @@ json one_of(js::Array schemas) { return json{{"oneOf", std::move(schemas)}}; }
 
 /// `{"Tag":{…}}`.
 json tagged(std::string_view tag, json inner) {
-    return object_with({tag}, json{{tag, std::move(inner)}});
+    js::Object properties;
+    properties.emplace_back(tag, std::move(inner));
+    return object_with({tag}, std::move(properties));
 }
 
 json uuid() { return json{{"type", "string"}, {"format", "uuid"}}; }

@@ -118,6 +118,8 @@ Fault read(const json& value, ResumePolicy& out);
 Fault read(const json& value, BudgetLimit& out);
 Fault read(const json& value, EventCursor& out);
 Fault read(const json& value, EventFilter& out);
+/// `lease_history`, or `lease-history` as in addresses.
+Fault read(const json& value, EventFamily& out);
 Fault read_bytes(const json& value, std::string& out);
 Fault read_signed(const json& value, std::int64_t low, std::int64_t high, std::int64_t& out);
 Fault read_unsigned(const json& value, std::uint64_t high, std::uint64_t& out);

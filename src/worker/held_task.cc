@@ -266,12 +266,17 @@ expected<UsageResult> HeldTask::report_usage(ReportUsage op) {
     op.lease = handle_;
     const BudgetId budget = op.budget_id;
     FF_TRY(UsageResult result, setup_->engine->run(std::move(op)));
-    if (result.outcome != UsageOutcome::hard_breach || result.on_hard_limit != OnHardLimit::fail) {
-        return result;
-    }
     const std::string reason = "budget " + budget.to_string() + ": " + result.dimension + " " +
                                std::to_string(result.current_usage) + "/" +
                                std::to_string(result.limit);
+    if (result.needs_approval) {
+        // It waits where the budget's others wait, and goes on with this attempt.
+        FF_TRY_VOID(release());
+        return ff::fail(ErrorCode::budget_exceeded, reason + "; it goes on when it is approved");
+    }
+    if (result.outcome != UsageOutcome::hard_breach || result.on_hard_limit != OnHardLimit::fail) {
+        return result;
+    }
     FF_TRY_VOID(fail(reason, "budget_exceeded"));
     return ff::fail(ErrorCode::budget_exceeded, reason);
 }

@@ -75,12 +75,27 @@ TimestampMs Task::store_now() const { return held_.store_now(); }
 
 // -------------------------------------------------------------------------------------- limits
 
-expected<UsageResult> Task::try_report_usage(const BudgetId& budget, Amounts amounts,
-                                             std::string dedup_key) {
+namespace {
+
+ReportUsage usage_report(const BudgetId& budget, Amounts amounts, std::string dedup_key) {
     ReportUsage op;
     op.budget_id = budget;
     op.dimensions = std::move(amounts);
     op.dedup_key = std::move(dedup_key);
+    return op;
+}
+
+}  // namespace
+
+expected<UsageResult> Task::try_report_usage(const BudgetId& budget, Amounts amounts,
+                                             std::string dedup_key) {
+    return held_.report_usage(usage_report(budget, std::move(amounts), std::move(dedup_key)));
+}
+
+expected<UsageResult> Task::try_settle_usage(const BudgetId& budget, Amounts amounts,
+                                             std::string dedup_key) {
+    ReportUsage op = usage_report(budget, std::move(amounts), std::move(dedup_key));
+    op.settle = true;
     return held_.report_usage(std::move(op));
 }
 

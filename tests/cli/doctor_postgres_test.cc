@@ -114,7 +114,7 @@ TEST_F(DoctorPostgres, FindsNothingWrongWithASoundStore) {
     const js::Value sound = report(0);
     EXPECT_EQ(member(sound, "ok"), "true");
     const js::Array& checks = *sound.find("checks")->if_array();
-    EXPECT_EQ(checks.size(), 20U);
+    EXPECT_EQ(checks.size(), 21U);
     for (const js::Value& check : checks) {
         if (member(check, "name") != "upkeep") {  // other tests may have old transactions
             EXPECT_EQ(member(check, "status"), "ok") << js::dump(check);
@@ -131,9 +131,9 @@ TEST_F(DoctorPostgres, FindsNothingWrongWithASoundStore) {
 TEST_F(DoctorPostgres, FindsRowsThatDoNotAgree) {
     run("UPDATE ff_exec_core SET public_state = 7 WHERE eid = @8;"
         "UPDATE ff_exec_core SET lifecycle_phase = 77 WHERE eid = @9;"
-        "DELETE FROM ff_ready WHERE eid = @10;"
-        "INSERT INTO ff_ready (route, rank, eid) VALUES (1, 0, @3);"
-        "INSERT INTO ff_ready (route, rank, eid) VALUES (1, 0, 4711);"
+        "DELETE FROM ff_ready WHERE place = @10;"
+        "INSERT INTO ff_ready (route, rank, place) VALUES (1, 0, @3);"
+        "INSERT INTO ff_ready (route, rank, place) VALUES (1, 0, 4711);"
         "DELETE FROM ff_timer WHERE eid = @15;"
         "UPDATE ff_exec_core SET timer_at = NULL WHERE eid = @16;"
         "DELETE FROM ff_listed WHERE eid = @17;"

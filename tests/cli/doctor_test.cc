@@ -83,7 +83,7 @@ TEST_F(Doctor, FindsNothingWrongWithASoundStore) {
     const js::Value report = ran.json();
     EXPECT_EQ(member(report, "ok"), "true");
     const js::Array& checks = *report.find("checks")->if_array();
-    EXPECT_EQ(checks.size(), 17U);
+    EXPECT_EQ(checks.size(), 18U);
     for (const js::Value& check : checks) {
         EXPECT_NE(member(check, "status"), "fail") << member(check, "name");
         EXPECT_FALSE(member(check, "detail").empty()) << member(check, "name");
@@ -107,17 +107,17 @@ TEST_F(Doctor, FindsAValueThatIsNoState) {
 }
 
 TEST_F(Doctor, FindsAMissingReadyRow) {
-    tamper(path_, "DELETE FROM ff_ready WHERE eid = 10");
+    tamper(path_, "DELETE FROM ff_ready WHERE place = 10");
     expect_fault("ready", "no ready row says so");
 }
 
 TEST_F(Doctor, FindsAReadyRowThatShouldNotBe) {
-    tamper(path_, "INSERT INTO ff_ready (route, rank, eid) VALUES (1, 0, 3)");
+    tamper(path_, "INSERT INTO ff_ready (route, rank, place) VALUES (1, 0, 3)");
     expect_fault("ready", "a ready row that it should not have");
 }
 
 TEST_F(Doctor, FindsAReadyRowOfNothing) {
-    tamper(path_, "INSERT INTO ff_ready (route, rank, eid) VALUES (1, 0, 4711)");
+    tamper(path_, "INSERT INTO ff_ready (route, rank, place) VALUES (1, 0, 4711)");
     expect_fault("ready", "4711");
 }
 
@@ -197,7 +197,7 @@ TEST_F(Doctor, FindsRowsOfAFlowThatIsGone) {
 }
 
 TEST_F(Doctor, FindsAMissingIndex) {
-    tamper(path_, "DELETE FROM ff_ready WHERE eid = 10; DROP INDEX ff_exec_core_by_route");
+    tamper(path_, "DELETE FROM ff_ready WHERE place = 10; DROP INDEX ff_exec_core_by_route");
     expect_fault("schema", "index ff_exec_core_by_route is missing");
 }
 
@@ -289,7 +289,7 @@ TEST_F(Doctor, RefusesWhatIsNotAStore) {
 TEST_F(Doctor, RefusesANewerSchemaInOneLine) {
     tamper(path_,
            "INSERT INTO ff_schema_migration (version, name, checksum) VALUES (99, 'x', 'y')");
-    expect_fault("schema", "this program knows version 7");
+    expect_fault("schema", "this program knows version 9");
     const Ran look = run_ff({"inspect", "--db", path_, "ls"});
     EXPECT_EQ(look.code, 1);
     EXPECT_TRUE(contains(look.err, "use a newer ff")) << look.err;

@@ -60,6 +60,27 @@ TEST_P(Events, WhatIsWrongIsSaid) {
     EXPECT_EQ(rig_.ff({"events", "completion", "--follow", "-o", "json"}).code, 2);
 }
 
+TEST_P(Events, AReaderWhoHasEnoughEndsAFollowing) {
+    ASSERT_EQ(rig_.ff({"submit", "talk", "--lane", "talk", "--tag", "team.name=blue"}).code, 0);
+    const Ran ran = run_shell(
+        "{ timeout 60 \"$0\" events instance-tags -f -o jsonl; echo \"code $?\" >&2; } | head -n 1",
+        {}, {{{"FF_CONNECT", rig_.address()}}, ""});
+    EXPECT_TRUE(contains(ran.out, "\"type\":\"attached\"")) << ran.out;
+    EXPECT_FALSE(contains(ran.err, "code 124")) << "it went on: " << ran.err;
+}
+
+TEST_P(Events, WhatOthersWriteLaterIsFollowed) {
+    ASSERT_EQ(rig_.ff({"submit", "talk", "--lane", "talk"}).code, 0);
+    // The pause lets the following begin first; without it the test sees less, and holds as well.
+    const Ran ran = run_shell(
+        "{ timeout 60 \"$0\" events instance-tags -f -o jsonl; echo \"code $?\" >&2; } | head -n 1 "
+        "&"
+        " sleep 0.5; \"$0\" submit talk --lane talk --tag team.name=blue > /dev/null; wait",
+        {}, {{{"FF_CONNECT", rig_.address()}}, ""});
+    EXPECT_TRUE(contains(ran.out, "\"type\":\"attached\"")) << ran.out << ran.err;
+    EXPECT_FALSE(contains(ran.err, "code 124")) << ran.err;
+}
+
 TEST_P(Events, ATimelineHasAllOfIt) {
     const std::string id = finished();
     const js::Array items = rig_.items({"timeline", id});

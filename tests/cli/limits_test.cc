@@ -32,7 +32,9 @@ TEST_P(Limits, ABudgetIsDefinedCountedAndReset) {
     EXPECT_EQ(member(all[0], "budget_id"), id);
     EXPECT_TRUE(contains(rig_.ff({"budget", "list"}).out, "tokens 85/100"));
     EXPECT_EQ(line({"budget", "limit", id, "tokens=200"}), "set");
-    EXPECT_EQ(line({"budget", "report", id, "tokens=16"}), "counted");
+    EXPECT_EQ(line({"budget", "report", id, "tokens=16"}),
+              "counted; past the soft limit: tokens 101/80")
+        << "the soft limit stays";
     EXPECT_EQ(line({"budget", "reset", id}), "reset");
     const js::Value status = rig_.json({"budget", "show", id});
     EXPECT_EQ(status.find("usage")->find("tokens")->as_int64(), 0);
@@ -77,7 +79,8 @@ TEST_P(Limits, AQuotaIsDefinedChangedAndDeleted) {
     const std::string id =
         line({"quota", "create", "--rate", "10", "--window", "1m", "--concurrent", "2"});
     EXPECT_TRUE(contains(rig_.ff({"quota", "list"}).out, "10 in 1 min 0 s"));
-    EXPECT_EQ(line({"quota", "set", id, "--concurrent", "3"}), "starts: -; at once: 3");
+    EXPECT_EQ(line({"quota", "set", id, "--concurrent", "3"}),
+              "starts: 10 in 1 min 0 s; at once: 3");
     const js::Value policy = rig_.json({"quota", "show", id});
     EXPECT_EQ(policy.find("active_concurrency_cap")->as_int64(), 3);
     EXPECT_EQ(line({"quota", "attach", id, "namespace:acme"}), "applies to namespace:acme");
@@ -85,6 +88,23 @@ TEST_P(Limits, AQuotaIsDefinedChangedAndDeleted) {
     EXPECT_EQ(line({"quota", "delete", id}), "deleted");
     EXPECT_EQ(rig_.ff({"quota", "show", id}).code, 3);
     EXPECT_EQ(rig_.ff({"quota", "attach", id, "nonsense"}).code, 2);
+}
+
+TEST_P(Limits, KeysTakeTurnsAndHaveLimitsOfTheirOwn) {
+    const std::string id = line({"quota", "create", "--concurrent", "1", "--per-key"});
+    EXPECT_TRUE(contains(rig_.ff({"quota", "show", id}).out, "at once: 1; for each limit key"));
+    EXPECT_TRUE(contains(rig_.ff({"quota", "list"}).out, "a key"));
+    line({"quota", "attach", id, "namespace:default"});
+    line({"submit", "job", "--limit-key", "acme"});
+    const std::string second = line({"submit", "job", "--limit-key", "acme"});
+    EXPECT_TRUE(contains(rig_.ff({"why", second}).out,
+                         "ready, waiting for its turn: 1 with the limit key acme ahead of it"));
+    EXPECT_EQ(line({"quota", "keys", id}), "no key uses anything of it");
+    EXPECT_TRUE(rig_.items({"quota", "keys", id}).empty());
+    EXPECT_EQ(rig_.ff({"quota", "keys", "00000000-0000-0000-0000-000000000001"}).code, 3);
+    const Ran wrong = rig_.ff({"submit", "job", "--limit-key", ""});
+    EXPECT_EQ(wrong.code, 2);
+    EXPECT_TRUE(contains(wrong.err, "limit_key")) << wrong.err;
 }
 
 }  // namespace

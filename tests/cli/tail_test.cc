@@ -190,6 +190,18 @@ TEST_P(Tailed, AReaderWhoHasEnoughEndsIt) {
     EXPECT_EQ(rig_.ff({"tail", id, "--no-follow"}).out, "first\nsecond\n");
 }
 
+TEST_P(Tailed, TheLastOfManyLargeFramesAreFound) {
+    const std::string id = submit();
+    const Handle handle = claim();
+    for (int i = 0; i < 10; ++i) {
+        say(handle, std::vector<Frame>(14, line(std::string(65'536, 'x'))));
+    }
+    complete(handle);
+    // 140 frames; a page holds 128 of these.
+    const Ran ran = rig_.ff({"tail", id, "-n", "135", "--no-follow"});
+    EXPECT_EQ(std::ranges::count(ran.out, '\n'), 135) << ran.err;
+}
+
 TEST_P(Tailed, TheSummaryIsADocument) {
     const std::string id = submit();
     const Ran none = rig_.ff({"tail", id, "--summary"});

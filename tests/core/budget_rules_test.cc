@@ -24,8 +24,8 @@ Budget budget_with(BudgetLimits limits) { return new_budget(definition(std::move
 TEST(BudgetRules, ReachingTheLimitExactlyIsAllowedAndBlocks) {
     Budget budget = budget_with({{"tokens", {100, 0}}});
     EXPECT_EQ(add_usage(budget, {{"tokens", 100}}, 2'000), UsageResult{});
-    EXPECT_EQ(breached(budget), (Breach{"tokens", 100, 100}));
-    EXPECT_EQ(refusal_text(budget.id, *breached(budget)),
+    EXPECT_EQ(blocking(budget), (Breach{"tokens", 100, 100}));
+    EXPECT_EQ(refusal_text(budget, *blocking(budget)),
               "budget 01000000-0000-0000-0000-000000000000: tokens 100/100");
 }
 
@@ -38,7 +38,7 @@ TEST(BudgetRules, ARefusedReportChangesNoUsageOnAnyDimension) {
     EXPECT_EQ(budget.breach_count, 1U);
     EXPECT_EQ(budget.last_breach_at, 3'000);
     EXPECT_EQ(budget.last_breach_dim, "tokens");
-    EXPECT_FALSE(breached(budget)) << "a large report was refused, and smaller ones still fit";
+    EXPECT_FALSE(blocking(budget)) << "a large report was refused, and smaller ones still fit";
 }
 
 TEST(BudgetRules, TheFirstDimensionInTheOrderOfBytesIsNamed) {
@@ -62,7 +62,6 @@ TEST(BudgetRules, AnAdvisoryBudgetRefusesNothing) {
     Budget budget = new_budget(args, 1'000);
     EXPECT_EQ(add_usage(budget, {{"tokens", 150}}, 2'000),
               (UsageResult{UsageOutcome::soft_breach, "tokens", 150, 100, {}}));
-    EXPECT_TRUE(breached(budget));
     EXPECT_FALSE(blocking(budget));
     EXPECT_EQ(budget.breach_count, 0U);
     EXPECT_EQ(budget.soft_breach_count, 1U);
@@ -82,7 +81,7 @@ TEST(BudgetRules, SumsStopAtTheHighestAmount) {
 TEST(BudgetRules, ReleaseTakesBackOnlyWhatThePresentPeriodSpent) {
     Budget budget = budget_with({});
     add_usage(budget, {{"x", 10}}, 2'000);
-    LedgerRow ledger{{budget.id, {}}, 0, {{"x", 4}}, 2'000};
+    LedgerRow ledger{{budget.id, {}}, 0, {{"x", 4}}, {}, 2'000};
     release_spend(budget, ledger, 3'000);
     EXPECT_EQ(budget.usage.at("x"), 6U);
     ledger.spent["x"] = 100;

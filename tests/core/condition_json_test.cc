@@ -64,17 +64,30 @@ TEST(ConditionJson, words_are_read_in_either_form) {
     EXPECT_EQ(*RC::parse(R"({"composite":{"kind":"count","n":1,
                              "count_kind":"distinct_waitpoints","waitpoints":["k"]}})"),
               RC::count(1, CountKind::distinct_waitpoints, {"k"}));
-    EXPECT_EQ(*RC::parse(R"({"signal_set":{"waitpoint_key":"k","signal_match_mode":"Count"}})"),
+    EXPECT_EQ(*RC::parse(R"({"signal_set":{"waitpoint_key":"k","signal_match_mode":"Count",
+                             "required_signal_names":[]}})"),
               RC::signal_set("k", {}, SignalMatchMode::count));
 }
 
 TEST(ConditionJson, what_may_be_left_out) {
-    EXPECT_EQ(*RC::parse(R"({"Single":{}})"), any_signal());
     EXPECT_EQ(*RC::parse(R"({"Single":{"waitpoint_key":null,"matcher":null}})"), any_signal());
-    EXPECT_EQ(*RC::parse(R"({"SignalSet":{}})"), RC::signal_set("", {}));
+    EXPECT_EQ(*RC::parse(R"({"SignalSet":{"required_signal_names":[]}})"), RC::signal_set("", {}));
     EXPECT_EQ(*RC::parse(R"({"OperatorOnly":null})"), RC::operator_only());
-    EXPECT_EQ(*RC::parse(R"({"Single":{"waitpoint_key":"k","colour":"red"}})"), RC::single("k"))
-        << "unknown members are ignored";
+}
+
+TEST(ConditionJson, what_is_misspelt_does_not_become_any_signal) {
+    EXPECT_EQ(fault(R"({"Single":{"macher":{"ByName":"approved"}}})"),
+              "invalid_input: resume_condition: unknown member \"macher\", expected matcher, "
+              "waitpoint_key");
+    EXPECT_EQ(fault(R"({"Single":{}})"), "invalid_input: resume_condition.matcher: missing");
+    EXPECT_EQ(fault(R"({"SignalSet":{}})"),
+              "invalid_input: resume_condition.required_signal_names: missing");
+    EXPECT_EQ(fault(R"({"SignalSet":{"required_signal_names":["a"],"mode":"all"}})"),
+              "invalid_input: resume_condition: unknown member \"mode\", expected "
+              "required_signal_names, waitpoint_key, signal_match_mode, minimum_signal_count");
+    EXPECT_EQ(fault(R"({"Composite":{"kind":"Count","n":2,"names":["a"]}})"),
+              "invalid_input: resume_condition: unknown member \"names\", expected kind, n, "
+              "count_kind, matcher, waitpoints");
 }
 
 TEST(ConditionJson, what_cannot_be_read_is_named) {
@@ -98,7 +111,7 @@ TEST(ConditionJson, faults_of_members_name_their_place) {
               "TimeoutOnly, Composite or SignalSet");
     EXPECT_EQ(fault(R"({"Composite":{"kind":"AllOf","members":[
                         {"Composite":{"kind":"AllOf","members":[
-                            {"Single":{"waitpoint_key":5}}]}}]}})"),
+                            {"Single":{"waitpoint_key":5,"matcher":null}}]}}]}})"),
               "invalid_input: resume_condition.members[0].members[0].waitpoint_key: expected a "
               "string");
     EXPECT_EQ(fault(R"({"Composite":{"kind":"AllOf","members":{}}})"),
@@ -132,9 +145,9 @@ TEST(ConditionJson, faults_of_counts_and_sets) {
               "invalid_input: resume_condition.waitpoints[1]: expected a string");
     EXPECT_EQ(fault(R"({"SignalSet":{"required_signal_names":[1]}})"),
               "invalid_input: resume_condition.required_signal_names[0]: expected a string");
-    EXPECT_EQ(fault(R"({"SignalSet":{"signal_match_mode":"some"}})"),
+    EXPECT_EQ(fault(R"({"SignalSet":{"required_signal_names":[],"signal_match_mode":"some"}})"),
               "invalid_input: resume_condition.signal_match_mode: expected Any, All or Count");
-    EXPECT_EQ(fault(R"({"SignalSet":{"minimum_signal_count":-1}})"),
+    EXPECT_EQ(fault(R"({"SignalSet":{"required_signal_names":[],"minimum_signal_count":-1}})"),
               "invalid_input: resume_condition.minimum_signal_count: " + number);
 }
 

@@ -148,5 +148,48 @@ TEST(MergePatch, AgreesWithASecondOpinion) {
     }));
 }
 
+TEST(MergePatch, LargeObjectsAreMergedLikeSmallOnes) {
+    js::Object before;
+    js::Object patch;
+    std::map<std::string, int> expected;
+    for (int i = 0; i < 300; ++i) {
+        before.emplace_back("m" + std::to_string(i), i);
+        expected["m" + std::to_string(i)] = i;
+    }
+    for (int i = 0; i < 400; i += 3) {
+        const std::string name = "m" + std::to_string(i);
+        const bool removed = i % 2 == 0;
+        patch.emplace_back(name, removed ? js::Value(nullptr) : js::Value(-i));
+        removed ? static_cast<void>(expected.erase(name)) : static_cast<void>(expected[name] = -i);
+    }
+    patch.emplace_back("m0", 7);  // gone above, here again
+    expected["m0"] = 7;
+    js::Value document(std::move(before));
+    merge_into(document, patch);
+    std::map<std::string, int> found;
+    for (const js::Member& member : *document.if_object()) {
+        EXPECT_TRUE(found.emplace(member.first, std::stoi(js::dump(member.second))).second);
+    }
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(document.if_object()->back().first, "m0") << "what is new stands last";
+    EXPECT_EQ(document.if_object()->front().first, "m1") << "the others keep their order";
+}
+
+TEST(MergePatch, ALargePatchTakesTimeInProportion) {
+    const auto members = [](int from, int count) {
+        js::Object out;
+        for (int i = from; i < from + count; ++i) {
+            out.emplace_back("member" + std::to_string(i), i);
+        }
+        return out;
+    };
+    // One by one this is a billion comparisons.
+    js::Value document(members(0, 40'000));
+    const auto begin = std::chrono::steady_clock::now();
+    merge_into(document, members(20'000, 40'000));
+    EXPECT_EQ(document.if_object()->size(), 60'000U);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+}
+
 }  // namespace
 }  // namespace ff::core

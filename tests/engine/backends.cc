@@ -1,6 +1,6 @@
 // The engines of this process that the conformance suite runs on.
 #include "engine/conformance.h"
-#include "support/postgres.h"
+#include "support/emptied_postgres.h"
 
 namespace ff::engine::test {
 
@@ -29,7 +29,7 @@ const std::vector<Backend>& engine_backends() {
                      [](const std::string& folder) { return "sqlite:" + folder + "/store.db"; }),
         };
         if (!support::postgres_address().empty()) {
-            all.push_back(embedded("postgres", true, support::postgres_store));
+            all.push_back(embedded("postgres", true, support::emptied_postgres_store));
         }
         return all;
     }();

@@ -186,6 +186,55 @@ TEST_P(FlowConformance, AFlowIsRetriedFromWhatFailed) {
     EXPECT_EQ(refused(RetryFlow{flow.flow_id, missing_}), "execution_not_in_flow");
 }
 
+TEST_P(FlowConformance, ARetryFromANodeRunsWhatHangsOnIt) {
+    const auto flow = ok(graph({"a", "b", "c"}, {{"a", "b"}, {"b", "c"}}));
+    succeed(flow.nodes.at("a"));
+    fail(flow.nodes.at("b"));
+    EXPECT_EQ(refused(RetryFlow{flow.flow_id, flow.nodes.at("c")}), "invalid_input")
+        << "it would wait for ever behind what stays failed";
+    EXPECT_EQ(flow_of(flow.flow_id).public_flow_state, FlowState::failed);
+    EXPECT_EQ(ok(RetryFlow{flow.flow_id, flow.nodes.at("a")}).replayed,
+              (Ids{flow.nodes.at("b"), flow.nodes.at("c")}));
+}
+
+TEST_P(FlowConformance, ARetryDoesNotRunWhatStillCannotStart) {
+    const auto flow = ok(graph({"a", "b", "c", "d"}, {{"a", "c"}, {"b", "d"}, {"a", "d"}}));
+    fail(flow.nodes.at("a"));
+    fail(flow.nodes.at("b"));
+    EXPECT_EQ(ok(RetryFlow{flow.flow_id, flow.nodes.at("a")}).replayed,
+              (Ids{flow.nodes.at("a"), flow.nodes.at("c")}))
+        << "d needs b, which stays failed";
+    succeed(flow.nodes.at("a"));
+    succeed(flow.nodes.at("c"));
+    EXPECT_EQ(flow_of(flow.flow_id).public_flow_state, FlowState::failed) << "and not open";
+}
+
+TEST_P(FlowConformance, ARetryRunsAJoinAgainWhoseOtherSiblingsWereCancelled) {
+    auto op = graph({"a", "b", "c", "j"}, {{"a", "j"}, {"b", "j"}, {"c", "j"}});
+    node(op, "j").policy = GroupPolicy::quorum(2, OnSatisfied::cancel_remaining);
+    const auto flow = ok(op);
+    fail(flow.nodes.at("a"));
+    fail(flow.nodes.at("b"));
+    settle();
+    ASSERT_EQ(shown(flow.nodes.at("j")), "skipped");
+    ASSERT_EQ(shown(flow.nodes.at("c")), "cancelled") << "two of three could not be had any more";
+    auto replayed = ok(RetryFlow{flow.flow_id}).replayed;
+    std::ranges::sort(replayed);
+    Ids expected{flow.nodes.at("a"), flow.nodes.at("b"), flow.nodes.at("j")};
+    std::ranges::sort(expected);
+    EXPECT_EQ(replayed, expected);
+    succeed(flow.nodes.at("a"));
+    succeed(flow.nodes.at("b"));
+    EXPECT_EQ(shown(flow.nodes.at("j")), "waiting");
+}
+
+TEST_P(FlowConformance, AFlowThatHasEndedDoesNotGoOn) {
+    const auto flow = ok(graph({"a"}, {}));
+    EXPECT_FALSE(ok(ResumeFlow{flow.flow_id}).paused) << "it is not paused";
+    succeed(flow.nodes.at("a"));
+    EXPECT_EQ(refused(ResumeFlow{flow.flow_id}), "flow_already_terminal");
+}
+
 // ---------------------------------------------------------------------------- pause, limits, time
 
 TEST_P(FlowConformance, APausedFlowHandsOutNothing) {

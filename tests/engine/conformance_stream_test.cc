@@ -314,6 +314,49 @@ TEST_P(StreamConformance, AStreamOfBestEffortFramesExpires) {
     EXPECT_EQ(stream(task), (Texts{"c", "d"})) << "one durable frame, and it does not expire";
 }
 
+TEST_P(StreamConformance, AFrameSentAgainAfterTheStreamExpiredChangesNothing) {
+    FF_NEEDS_CLOCK();
+    const ClaimedTask task = start();
+    const auto numbered = [](Frame frame, std::uint64_t number) {
+        frame.client_seq = number;
+        return frame;
+    };
+    put(task, numbered(live("a", 1'000), 1));
+    put(task, numbered(live("b", 1'000), 2));
+    after(2'000);
+    EXPECT_TRUE(put(task, numbered(live("b", 1'000), 2)).duplicate);
+    put(task, numbered(live("c", 1'000), 3));
+    EXPECT_EQ(stream(task), Texts{"c"});
+    after(500);
+    put(task, numbered(live("d", 1'000), 4));
+    EXPECT_EQ(stream(task), (Texts{"c", "d"}));
+    // The counts are right: as many are swept as there are, and nothing is left.
+    after(2'000);
+    EXPECT_EQ(ok(RunScanner{"stream_trimmer"}).processed, 1U);
+    put(task, durable("e"));
+    EXPECT_EQ(stream(task), Texts{"e"});
+}
+
+TEST_P(StreamConformance, AnExpiredStreamBeginsAnew) {
+    FF_NEEDS_CLOCK();
+    const ClaimedTask task = start();
+    put(task, live("a", 1'000));
+    after(2'000);
+    put(task, live("b", 0));
+    put(task, live("c", 0));
+    EXPECT_EQ(stream(task), (Texts{"b", "c"})) << "these do not expire";
+}
+
+TEST_P(StreamConformance, NoNumberOfFramesIsTooLargeToKeep) {
+    const ClaimedTask task = start();
+    Frame frame = live("a");
+    frame.best_effort.maxlen_floor = std::numeric_limits<std::int64_t>::max();
+    frame.best_effort.maxlen_ceiling = std::numeric_limits<std::int64_t>::max();
+    put(task, frame);
+    put(task, frame);
+    EXPECT_EQ(stream(task), (Texts{"a", "a"}));
+}
+
 TEST_P(StreamConformance, AStreamGoesSoLongAfterItsClosureAsThePolicySays) {
     FF_NEEDS_CLOCK();
     const ClaimedTask task = start(job_with_policy(

@@ -1,5 +1,6 @@
 #include "engine/crash_child.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -37,9 +38,9 @@ class ChildEnvironment : public testing::Environment {
     const ChildBody body_;
 };
 
-/// Starts this program again with these variables; -1 when that fails.
-pid_t start(std::vector<std::string> variables) {
-    // Everything the child needs is made before the fork: after it only exec may be called.
+/// Starts this program again with these variables, and with this file open; -1 when that fails.
+pid_t start(std::vector<std::string> variables, int fd) {
+    // Everything the child needs is made before the fork: after it little may be called.
     std::vector<char*> environment;
     for (std::string& variable : variables) {
         environment.push_back(variable.data());
@@ -53,6 +54,7 @@ pid_t start(std::vector<std::string> variables) {
     std::array<char*, 3> arguments{program.data(), brief.data(), nullptr};
     const pid_t child = fork();
     if (child == 0) {
+        fcntl(fd, F_SETFD, 0);
         execve(program.c_str(), arguments.data(), environment.data());
         _exit(127);
     }
@@ -66,43 +68,71 @@ bool add_crash_child(const std::string& name, ChildBody body) {
     return true;
 }
 
+CrashChild::CrashChild(const std::string& child, const std::string& store, std::uint64_t seed) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+    pid_ =
+        start({"FF_CRASH_CHILD=" + child, "FF_CRASH_STORE=" + store,
+               "FF_CRASH_FD=" + std::to_string(ends[1]), "FF_CRASH_SEED=" + std::to_string(seed)},
+              ends[1]);
+    EXPECT_GE(pid_, 0);
+    close(ends[1]);
+    fd_ = ends[0];
+}
+
+CrashChild::~CrashChild() {
+    if (pid_ > 0) {
+        end([](const std::string&) {});
+    }
+}
+
+bool CrashChild::hear(const Listener& listener) {
+    pollfd ready{fd_, POLLIN, 0};
+    const int found = poll(&ready, 1, 120'000);
+    EXPECT_GT(found, 0) << "the child says nothing";
+    std::array<char, 65'536> bytes{};
+    const ssize_t size = found > 0 ? read(fd_, bytes.data(), bytes.size()) : 0;
+    if (size <= 0) {
+        return false;
+    }
+    buffer_.append(bytes.data(), static_cast<std::size_t>(size));
+    std::size_t begin = 0;
+    for (std::size_t end = buffer_.find('\n'); end != std::string::npos;
+         begin = end + 1, end = buffer_.find('\n', begin)) {
+        listener(buffer_.substr(begin, end - begin));
+    }
+    buffer_.erase(0, begin);
+    return true;
+}
+
+void CrashChild::kill() { ::kill(pid_, SIGKILL); }
+
+void CrashChild::end(const Listener& listener) {
+    kill();
+    while (hear(listener)) {
+    }
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status)) << "the child ended by itself: " << status;
+    EXPECT_TRUE(buffer_.empty()) << "half a line";
+    close(fd_);
+    pid_ = -1;
+}
+
 void run_and_kill(const std::string& child, const std::string& store, std::uint64_t seed,
                   const std::function<bool(const std::string& line)>& is_time_to_kill) {
-    std::array<int, 2> ends{};
-    ASSERT_EQ(pipe(ends.data()), 0);
-    const pid_t pid =
-        start({"FF_CRASH_CHILD=" + child, "FF_CRASH_STORE=" + store,
-               "FF_CRASH_FD=" + std::to_string(ends[1]), "FF_CRASH_SEED=" + std::to_string(seed)});
-    ASSERT_GE(pid, 0);
-    close(ends[1]);
-    std::string buffer;
+    CrashChild running(child, store, seed);
     bool killed = false;
-    for (;;) {
-        pollfd ready{ends[0], POLLIN, 0};
-        const int found = poll(&ready, 1, 120'000);
-        EXPECT_GT(found, 0) << "the child says nothing";
-        std::array<char, 65'536> bytes{};
-        const ssize_t size = found > 0 ? read(ends[0], bytes.data(), bytes.size()) : 0;
-        if (size <= 0) {
-            break;
+    const Listener listener = [&](const std::string& line) {
+        if (is_time_to_kill(line) && !killed) {
+            running.kill();
+            killed = true;  // and read on: what was told before the end counts
         }
-        buffer.append(bytes.data(), static_cast<std::size_t>(size));
-        std::size_t begin = 0;
-        for (std::size_t end = buffer.find('\n'); end != std::string::npos;
-             begin = end + 1, end = buffer.find('\n', begin)) {
-            if (is_time_to_kill(buffer.substr(begin, end - begin)) && !killed) {
-                kill(pid, SIGKILL);
-                killed = true;  // and read on: what was told before the end counts
-            }
-        }
-        buffer.erase(0, begin);
+    };
+    while (running.hear(listener)) {
     }
-    close(ends[0]);
-    kill(pid, SIGKILL);
-    int status = 0;
-    waitpid(pid, &status, 0);
-    EXPECT_TRUE(killed && WIFSIGNALED(status)) << "the child ended by itself: " << status;
-    EXPECT_TRUE(buffer.empty()) << "half a line";
+    EXPECT_TRUE(killed) << "the child ended by itself";
+    running.end(listener);
 }
 
 }  // namespace ff::engine::test

@@ -4,6 +4,7 @@
 // The child is this very program, started again with FF_CRASH_CHILD set.
 #pragma once
 
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -56,6 +57,32 @@ using ChildBody = std::function<void(const std::string& store, const Ledger&, st
 /// The program becomes the child of this name, before any test runs, if it was started for that.
 /// To be called before main.
 bool add_crash_child(const std::string& name, ChildBody body);
+
+/// Where the lines go that a child tells.
+using Listener = std::function<void(const std::string& line)>;
+
+/// A child that runs. One thread, which must outlive it: the child dies with who started it.
+class CrashChild {
+  public:
+    CrashChild(const std::string& child, const std::string& store, std::uint64_t seed);
+    ~CrashChild();
+    CrashChild(const CrashChild&) = delete;
+    CrashChild& operator=(const CrashChild&) = delete;
+
+    /// Readable when it has told something.
+    [[nodiscard]] int fd() const { return fd_; }
+    /// Waits for what comes and hands on every whole line; false when nothing will come any more.
+    bool hear(const Listener& listener);
+    /// Without warning. Lines that are on their way can still be heard.
+    void kill();
+    /// Kills it, hears the rest, and returns when it is gone; fails the test if it went by itself.
+    void end(const Listener& listener);
+
+  private:
+    pid_t pid_ = -1;
+    int fd_ = -1;
+    std::string buffer_;
+};
 
 /// Runs that child, hands on every line it tells, and kills it once `is_time_to_kill` has said so
 /// of one. Lines that were on their way still come.

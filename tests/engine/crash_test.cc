@@ -70,6 +70,10 @@ class ChildWorker {
         std::vector<CreateExecution> ops;
         for (std::uint64_t n = 1 + random_() % 3; n > 0; --n) {
             ops.push_back(random_() % 2 == 0 ? job() : job_with_policy(retry_policy));
+            if (random_() % 2 == 0) {
+                const std::string key(1, static_cast<char>('a' + random_() % 4));
+                ops.back() = job_with_policy(R"({"limit_key":")" + key + R"("})");
+            }
             ops.back().tags = {{"worker", name_}};
             ops.back().idempotency_key = name_ + "-" + std::to_string(random_());
             if (random_() % 5 == 0) {
@@ -377,6 +381,7 @@ void Crash::verify_execution(store::Reader& reader, const core::Execution& e) {
 void Crash::verify_side_tables(store::Reader& reader, const std::vector<core::Execution>& all) {
     std::set<core::ReadyKey> ready;
     std::set<core::TimerKey> timers;
+    std::set<core::TurnKey> turns;
     std::set<std::pair<core::Bucket, core::Eid>> listed;
     for (const core::Execution& e : all) {
         if (const auto key = core::ready_key(e)) {
@@ -385,15 +390,22 @@ void Crash::verify_side_tables(store::Reader& reader, const std::vector<core::Ex
         if (const auto key = core::timer_key(e)) {
             timers.insert(*key);
         }
+        if (const auto key = core::turn_key(e)) {
+            turns.insert(*key);
+        }
         if (core::bucket(e) != core::Bucket::none) {
             listed.emplace(core::bucket(e), e.eid);
         }
     }
     constexpr std::size_t everything = 10'000'000;
-    const auto stored_ready = *reader.ready_after({}, everything);
+    const core::ReadyKey first_ready{std::numeric_limits<core::RouteId>::min(), 0, 0};
+    const auto stored_ready = *reader.ready_after(first_ready, everything);
     EXPECT_EQ(std::set(stored_ready.begin(), stored_ready.end()), ready);
     const auto stored_timers = *reader.timers_after({core::TimerKind::lease, 0, 0}, everything);
     EXPECT_EQ(std::set(stored_timers.begin(), stored_timers.end()), timers);
+    const core::TurnKey first_turn{std::numeric_limits<core::RouteId>::min(), 0};
+    const auto stored_turns = *reader.turns_after(first_turn, everything);
+    EXPECT_EQ(std::set(stored_turns.begin(), stored_turns.end()), turns);
     const auto stored_listed = *reader.listed_after(core::Bucket::none, 0, everything);
     EXPECT_EQ(std::set(stored_listed.begin(), stored_listed.end()), listed);
 }

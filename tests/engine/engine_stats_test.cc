@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include <ff/engine.h>
 
 #include "engine/conformance.h"
+#include "support/eventually.h"
 #include "support/temp_dir.h"
 
 namespace ff::engine::test {
@@ -73,6 +75,50 @@ INSTANTIATE_TEST_SUITE_P(Stores, EngineStatsTest, testing::Values("memory", "sql
 
 constexpr auto retried_once =
     R"({"retry_policy":{"max_retries":1,"backoff":{"type":"fixed","delay_ms":10}}})";
+
+TEST_P(EngineStatsTest, FramesAreCountedByMode) {
+    const ClaimedTask task = start();
+    AppendFrames op;
+    op.lease = task.handle;
+    op.frames.resize(3);
+    op.frames[2].mode = FrameMode::best_effort;
+    ok(op);
+    const auto frames = engine_->stats().frames;
+    EXPECT_EQ(frames[static_cast<std::size_t>(FrameMode::durable)], 2U);
+    EXPECT_EQ(frames[static_cast<std::size_t>(FrameMode::summary)], 0U);
+    EXPECT_EQ(frames[static_cast<std::size_t>(FrameMode::best_effort)], 1U);
+}
+
+TEST_P(EngineStatsTest, WhoWaitsForEventsIsCountedByFamily) {
+    constexpr auto workers = static_cast<std::size_t>(EventFamily::workers);
+    std::stop_source leaving;
+    ReadEvents op;
+    op.family = EventFamily::workers;
+    op.block_ms = 30'000;
+    op.abandoned = leaving.get_token();
+    std::promise<void> answered;
+    engine_->async(op, [&](const expected<EventPage>&) { answered.set_value(); });
+    EXPECT_TRUE(support::eventually([&] { return engine_->stats().event_readers[workers] == 1; }));
+    EXPECT_EQ(engine_->stats().event_readers[static_cast<std::size_t>(EventFamily::completion)],
+              0U);
+    leaving.request_stop();
+    answered.get_future().wait();
+    EXPECT_EQ(engine_->stats().event_readers[workers], 0U);
+}
+
+TEST_P(EngineStatsTest, TheLagIsThatOfTheWebhookFurthestBehind) {
+    constexpr auto tags = static_cast<std::size_t>(EventFamily::instance_tags);
+    CreateWebhook hook;
+    hook.url = "https://example.com/hook";
+    hook.family = EventFamily::instance_tags;
+    ok(hook);
+    for (int i = 0; i < 3; ++i) {
+        create(with(job(), [](auto& op) { op.tags["team.name"] = "blue"; }));
+        ok(hook);  // nearer
+    }
+    EXPECT_TRUE(support::eventually([&] { return engine_->stats().event_lag[tags] == 3; }));
+    EXPECT_EQ(engine_->stats().event_lag[static_cast<std::size_t>(EventFamily::completion)], 0U);
+}
 
 TEST_P(EngineStatsTest, AFreshEngineHasDoneNothing) {
     const EngineStats stats = engine_->stats();

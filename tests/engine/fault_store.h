@@ -133,6 +133,9 @@ class FaultStore final : public store::Store {
         }
         return due;
     }
+    expected<store::TurnPage> lock_turns(std::span<const core::RouteId> queues) override {
+        return inner_->lock_turns(queues);
+    }
     expected<std::vector<core::Eid>> scan_bucket(core::Bucket bucket, core::Eid after,
                                                  std::size_t limit) override {
         return inner_->scan_bucket(bucket, after, limit);

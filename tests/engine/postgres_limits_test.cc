@@ -116,6 +116,175 @@ TEST_F(SharedLimits, NoMoreRunThanTheCapAndAllOfThemInTheEnd) {
     EXPECT_TRUE(found->findings.empty()) << found->findings.front();
 }
 
+TEST_F(SharedLimits, ASlotIsGivenBackOnceThoughTwoGiveItBack) {
+    ASSERT_TRUE(first().run(CreateQuotaPolicy{quota, {60, 1'000, 5, 0}}));
+    const auto begin = [this]() -> std::optional<ClaimedTask> {
+        const auto made =
+            first().run(job_with_policy(R"({"quota_policy_id":")" + quota.to_string() + R"("})"));
+        auto claimed = first().run(claim_by("w1"));
+        return made && claimed && claimed->tasks.size() == 1 ? std::optional(claimed->tasks[0])
+                                                             : std::nullopt;
+    };
+    // One that goes on running: a slot too many given back would be its.
+    ASSERT_TRUE(begin());
+    for (int round = 0; round < 40; ++round) {
+        const auto begun = begin();
+        ASSERT_TRUE(begun) << round;
+        const ClaimedTask& task = *begun;
+        at_once([&](Engine& engine, int who) {
+            if (who == 0) {
+                const auto ended = engine.run(Complete{task.handle, "", {}});
+                ASSERT_TRUE(ended) << ended.error().message();
+            } else {
+                const auto gone = engine.run(ReleaseAdmission{quota, task.execution_id()});
+                ASSERT_TRUE(gone) << gone.error().message();
+            }
+        });
+        const auto policy = first().run(ReadQuotaPolicy{quota});
+        ASSERT_TRUE(policy && *policy);
+        ASSERT_EQ((*policy)->running, 1U) << round;
+        ASSERT_EQ((*policy)->in_window, 1U) << round;
+    }
+    const auto found = first().run(RunScanner{"quota_reconciler"});
+    ASSERT_TRUE(found) << found.error().message();
+    EXPECT_TRUE(found->findings.empty()) << found->findings.front();
+}
+
+TEST_F(SharedLimits, ABudgetThatIsUsedUpUnderLoadKeepsEverybodyAndAResetFreesThem) {
+    constexpr int jobs = 45;
+    CreateBudget define;
+    define.budget_id = budget;
+    define.dimensions = {"a"};
+    define.hard_limits = {10};
+    define.soft_limits = {0};
+    ASSERT_TRUE(first().run(define));
+    ASSERT_TRUE(first().run(CreateQuotaPolicy{quota, {60, 0, 4, 0}}));
+    for (int i = 0; i < jobs; ++i) {
+        ASSERT_TRUE(first().run(job_with_policy(R"({"budget_ids":[")" + budget.to_string() +
+                                                R"("],"quota_policy_id":")" + quota.to_string() +
+                                                R"("})")));
+    }
+    std::atomic<int> done{0};
+    at_once([&](Engine& engine, int who) {
+        while (done < jobs) {
+            const auto claimed = engine.run(
+                with(claim_by("w" + std::to_string(who)), [](Claim& op) { op.max_wait_ms = 100; }));
+            ASSERT_TRUE(claimed) << claimed.error().message();
+            for (const ClaimedTask& task : claimed->tasks) {
+                // Report and end together: both limits are wanted by several at once.
+                const auto told = engine.run(ReportUsageAdmin{budget, {{"a", 1}}, {}});
+                ASSERT_TRUE(told) << told.error().message();
+                const auto ended = engine.run(Complete{task.handle, "", {}});
+                ASSERT_TRUE(ended) << ended.error().message();
+                ++done;
+            }
+            if (claimed->tasks.empty()) {
+                const auto reset = engine.run(ResetBudget{budget});
+                ASSERT_TRUE(reset) << reset.error().message();
+            }
+        }
+    });
+    EXPECT_EQ(done, jobs);
+}
+
+TEST_F(SharedLimits, UsageAndReservationsOfAllNeverPassTheLimit) {
+    constexpr int jobs = 45;
+    constexpr std::uint64_t hard = 20;
+    CreateBudget define;
+    define.budget_id = budget;
+    define.dimensions = {"a"};
+    define.hard_limits = {hard};
+    define.soft_limits = {0};
+    ASSERT_TRUE(first().run(define));
+    for (int i = 0; i < jobs; ++i) {
+        ASSERT_TRUE(first().run(job_with_policy(R"({"budget_ids":[")" + budget.to_string() +
+                                                R"("],"budget_reserve":{"a":)" +
+                                                std::to_string(1 + i % 9) + "}}")));
+    }
+    std::atomic<int> done{0};
+    at_once([&](Engine& engine, int who) {
+        const auto all = [](const Amounts& amounts) {
+            return amounts.contains("a") ? amounts.at("a") : 0;
+        };
+        while (done < jobs) {
+            const auto claimed = engine.run(
+                with(claim_by("w" + std::to_string(who)), [](Claim& op) { op.max_wait_ms = 100; }));
+            ASSERT_TRUE(claimed) << claimed.error().message();
+            for (const ClaimedTask& task : claimed->tasks) {
+                ReportUsage report;
+                report.lease = task.handle;
+                report.budget_id = budget;
+                report.dimensions = {{"a", 1}};
+                const auto told = engine.run(report);
+                ASSERT_TRUE(told) << told.error().message();
+                EXPECT_EQ(told->outcome, UsageOutcome::ok) << "it has reserved as much";
+                const auto status = engine.run(GetBudgetStatus{budget});
+                ASSERT_TRUE(status) << status.error().message();
+                EXPECT_LE(all(status->usage) + all(status->reserved), hard);
+                const auto ended = engine.run(Complete{task.handle, "", {}});
+                ASSERT_TRUE(ended) << ended.error().message();
+                ++done;
+            }
+            if (claimed->tasks.empty()) {
+                const auto reset = engine.run(ResetBudget{budget});
+                ASSERT_TRUE(reset) << reset.error().message();
+            }
+        }
+    });
+    EXPECT_EQ(done, jobs);
+    const auto status = first().run(GetBudgetStatus{budget});
+    ASSERT_TRUE(status);
+    EXPECT_EQ(status->reserved, Amounts{});
+    const auto found = first().run(RunScanner{"budget_reconciler"});
+    ASSERT_TRUE(found) << found.error().message();
+    EXPECT_TRUE(found->findings.empty()) << found->findings.front();
+}
+
+TEST_F(SharedLimits, WhateverEndsItFirstTheSlotIsGivenBackOnce) {
+    ASSERT_TRUE(first().run(CreateQuotaPolicy{quota, {60, 0, 5, 0}}));
+    const std::string own = R"({"quota_policy_id":")" + quota.to_string() + R"("})";
+    const auto running = [this] {
+        const auto policy = first().run(ReadQuotaPolicy{quota});
+        return policy && *policy ? (*policy)->running : 99;
+    };
+    // One that goes on running: a slot too many given back would be its.
+    ASSERT_TRUE(first().run(job_with_policy(own)));
+    ASSERT_EQ(first().run(claim_by("w1"))->tasks.size(), 1U);
+    for (int round = 0; round < 30; ++round) {
+        ASSERT_TRUE(first().run(job_with_policy(own)));
+        const auto claimed = first().run(claim_by("w1"));
+        ASSERT_TRUE(claimed && claimed->tasks.size() == 1) << round;
+        const ClaimedTask& task = claimed->tasks[0];
+        std::atomic<int> won{0};
+        at_once([&](Engine& engine, int who) {
+            // The three exclude each other: whoever comes second is refused.
+            if (who == 0) {
+                won += engine.run(Complete{task.handle, "", {}, Source::lease_holder}) ? 1 : 0;
+            } else if (who == 1) {
+                const auto failed =
+                    engine.run(Fail{task.handle, "no", "permanent", Source::lease_holder});
+                won += failed ? 1 : 0;
+            } else {
+                won += engine.run(Release{task.handle}) ? 1 : 0;
+            }
+        });
+        EXPECT_EQ(won, 1) << round;
+        ASSERT_EQ(running(), 1U) << round;
+        // What was only given back is taken again, and ends.
+        const auto again = first().run(claim_by("w1"));
+        ASSERT_TRUE(again) << again.error().message();
+        for (const ClaimedTask& left : again->tasks) {
+            ASSERT_EQ(running(), 2U) << round;
+            ASSERT_TRUE(first().run(Complete{left.handle, "", {}}));
+        }
+        ASSERT_EQ(running(), 1U) << round;
+    }
+    const auto found = first().run(RunScanner{"quota_reconciler"});
+    ASSERT_TRUE(found) << found.error().message();
+    EXPECT_EQ(found->processed, 0U);
+    EXPECT_TRUE(found->findings.empty()) << found->findings.front();
+}
+
 }  // namespace
 
 }  // namespace ff::engine::test

@@ -121,6 +121,10 @@ class ProcessWorker {
         std::vector<CreateExecution> ops;
         for (std::uint64_t n = 1 + random_() % 3; n > 0; --n) {
             ops.push_back(random_() % 2 == 0 ? job() : job_with_policy(retry_policy));
+            if (random_() % 2 == 0) {
+                const std::string key(1, static_cast<char>('a' + random_() % 4));
+                ops.back() = job_with_policy(R"({"limit_key":")" + key + R"("})");
+            }
             ops.back().tags = {{"worker", name_}};
             if (random_() % 3 != 0) {
                 ops.back().idempotency_key = moment + "." + std::to_string(n);
@@ -550,6 +554,7 @@ void Processes::verify_side_tables() {
     const auto done = read([&](store::Reader& reader) -> expected<void> {
         std::set<core::ReadyKey> ready;
         std::set<core::TimerKey> timers;
+        std::set<core::TurnKey> turns;
         std::set<std::pair<core::Bucket, core::Eid>> listed;
         FF_TRY(const auto all, reader.newest(std::numeric_limits<core::Eid>::max(), everything));
         for (const core::Execution& e : all) {
@@ -559,15 +564,22 @@ void Processes::verify_side_tables() {
             if (const auto key = core::timer_key(e)) {
                 timers.insert(*key);
             }
+            if (const auto key = core::turn_key(e)) {
+                turns.insert(*key);
+            }
             if (core::bucket(e) != core::Bucket::none) {
                 listed.emplace(core::bucket(e), e.eid);
             }
         }
-        FF_TRY(const auto stored_ready, reader.ready_after({}, everything));
+        const core::ReadyKey first_ready{std::numeric_limits<core::RouteId>::min(), 0, 0};
+        FF_TRY(const auto stored_ready, reader.ready_after(first_ready, everything));
         EXPECT_EQ(std::set(stored_ready.begin(), stored_ready.end()), ready);
         FF_TRY(const auto stored_timers,
                reader.timers_after({core::TimerKind::lease, 0, 0}, everything));
         EXPECT_EQ(std::set(stored_timers.begin(), stored_timers.end()), timers);
+        const core::TurnKey first_turn{std::numeric_limits<core::RouteId>::min(), 0};
+        FF_TRY(const auto stored_turns, reader.turns_after(first_turn, everything));
+        EXPECT_EQ(std::set(stored_turns.begin(), stored_turns.end()), turns);
         FF_TRY(const auto stored_listed, reader.listed_after(core::Bucket::none, 0, everything));
         EXPECT_EQ(std::set(stored_listed.begin(), stored_listed.end()), listed);
         return {};

@@ -58,6 +58,7 @@ class QueueStore final : public store::Store {
         return none();
     }
     expected<std::optional<TimestampMs>> next_due(TimestampMs) override { return none(); }
+    expected<store::TurnPage> lock_turns(std::span<const core::RouteId>) override { return none(); }
     expected<std::vector<core::Eid>> scan_bucket(core::Bucket, core::Eid, std::size_t) override {
         return none();
     }

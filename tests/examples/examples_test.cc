@@ -115,6 +115,13 @@ TEST(Examples, BudgetLedger) {
                      "release: released, used 0\n");
 }
 
+TEST(Examples, FairTenants) {
+    FF_EXPECT_OUTPUT("fair_tenants",
+                     "round 1: whale 1, shrimp 1, crab 1, whale 2, shrimp 2, crab 2, and no more\n"
+                     "round 2: whale 3, crab 3, whale 4, and no more\n"
+                     "round 3: whale 5, whale 6, and no more\n");
+}
+
 TEST(Examples, TokenStream) {
     FF_EXPECT_OUTPUT("token_stream",
                      "You asked: what is six by seven?\n"

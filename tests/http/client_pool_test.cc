@@ -7,6 +7,7 @@
 
 #include "client/http_client.h"
 #include "client/remote_engine.h"
+#include "client/remote_ids.h"
 #include "http/scripted_engine.h"
 #include "http/test_server.h"
 
@@ -15,6 +16,22 @@ namespace {
 
 using client::Answers;
 using client::HttpClient;
+
+std::unique_ptr<TestServer> serve(const std::shared_ptr<ScriptedEngine>& scripted) {
+    TestOptions options;
+    options.engine = scripted;
+    return std::make_unique<TestServer>(std::move(options));
+}
+
+/// Answers what a client asks first.
+auto connect_to(const TestServer& server, ScriptedEngine& scripted) {
+    auto connecting = std::async(std::launch::async, [&server] {
+        return client::RemoteEngine::connect("http://127.0.0.1:" + std::to_string(server.port()),
+                                             client::RemoteOptions{});
+    });
+    scripted.next().done(Reply(Capabilities{}));
+    return connecting.get();
+}
 
 class ClientPool : public ::testing::Test {
   protected:
@@ -85,15 +102,8 @@ TEST_F(ClientPool, WhatWaitsForItsTurnHasItsTimeLimit) {
 
 TEST(RemoteMany, ReleasesGoSideBySide) {
     auto scripted = std::make_shared<ScriptedEngine>();
-    TestOptions options;
-    options.engine = scripted;
-    const TestServer server(std::move(options));
-    auto connecting = std::async(std::launch::async, [&server] {
-        return client::RemoteEngine::connect("http://127.0.0.1:" + std::to_string(server.port()),
-                                             client::RemoteOptions{});
-    });
-    scripted->next().done(Reply(Capabilities{}));
-    const auto engine = connecting.get();
+    const auto server = serve(scripted);
+    const auto engine = connect_to(*server, *scripted);
     ASSERT_TRUE(engine.has_value()) << engine.error().message();
     std::vector<Request> releases;
     for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
@@ -131,17 +141,73 @@ TEST(Repeating, FramesAreOnlyRepeatedWhenTheyAreNumbered) {
     EXPECT_TRUE(client::may_repeat(append));
 }
 
+TEST(RemoteIds, TheSecretOfAWebhookSurvivesALostAnswer) {
+    Request request(CreateWebhook{});
+    const client::MintedIds minted = client::mint_ids(request);
+    const auto& sent = ff::get<CreateWebhook>(request);
+    ASSERT_TRUE(sent.webhook_id);
+    EXPECT_EQ(sent.secret_hex.size(), 64U);
+    // The first answer was lost; the second says that it is there, and nothing of a secret.
+    const Response answer =
+        client::settle(minted, Reply(CreateWebhookResult{false, *sent.webhook_id, ""}));
+    const auto& made = ff::get<CreateWebhookResult>(*answer);
+    EXPECT_TRUE(made.created);
+    EXPECT_EQ(made.secret_hex, sent.secret_hex);
+}
+
+TEST(RemoteIds, AWebhookThatSomebodyElseMadeKeepsItsSecret) {
+    CreateWebhook op;
+    op.webhook_id = WebhookId{new_uuid()};
+    Request request(op);
+    const client::MintedIds minted = client::mint_ids(request);
+    const Response answer =
+        client::settle(minted, Reply(CreateWebhookResult{false, *op.webhook_id, ""}));
+    const auto& made = ff::get<CreateWebhookResult>(*answer);
+    EXPECT_FALSE(made.created);
+    EXPECT_EQ(made.secret_hex, "");
+}
+
+TEST(RemoteSubscription, GoesOnWhenAServerStops) {
+    auto scripted = std::make_shared<ScriptedEngine>();
+    const auto server = serve(scripted);
+    const auto engine = connect_to(*server, *scripted);
+    ASSERT_TRUE(engine.has_value()) << engine.error().message();
+    EventPage nothing;
+    nothing.next_cursor = EventCursor::at(BackendTag::sqlite, 7);
+    nothing.at_end = true;
+    auto subscribing = std::async(std::launch::async,
+                                  [&] { return (*engine)->subscribe(EventFamily::completion); });
+    scripted->next().done(Reply(nothing));
+    const auto subscription = subscribing.get();
+    ASSERT_TRUE(subscription.has_value()) << subscription.error().message();
+    const auto next = [&] {
+        return std::async(std::launch::async,
+                          [&] { return (*subscription)->next(std::chrono::milliseconds::max()); });
+    };
+    auto item = next();
+    scripted->next().done(ff::fail(ErrorCode::shutting_down, "the server stops"));
+    const auto told = item.get();
+    ASSERT_TRUE(std::holds_alternative<SubscriptionDisconnected>(told));
+    EXPECT_EQ(std::get<SubscriptionDisconnected>(told).cursor, nothing.next_cursor);
+    item = next();
+    EventPage page = nothing;
+    page.events.emplace_back();
+    page.events[0].cursor = page.next_cursor = EventCursor::at(BackendTag::sqlite, 8);
+    scripted->next().done(Reply(page));
+    EXPECT_TRUE(std::holds_alternative<Event>(item.get())) << "and it is there again";
+    item = next();
+    scripted->next().done(ff::fail(ErrorCode::invalid_input, "invalid event cursor"));
+    const auto why = item.get();
+    ASSERT_TRUE(std::holds_alternative<SubscriptionDisconnected>(why)) << "not without a word";
+    EXPECT_EQ(std::get<SubscriptionDisconnected>(why).error.code, ErrorCode::invalid_input);
+    EXPECT_TRUE(std::holds_alternative<SubscriptionEnd>(next().get()));
+    (*subscription)->close();
+}
+
 TEST(RemoteTail, EndsWhenItsReaderHasGone) {
     auto scripted = std::make_shared<ScriptedEngine>();
-    TestOptions options;
-    options.engine = scripted;
-    const TestServer server(std::move(options));
-    auto connecting = std::async(std::launch::async, [&server] {
-        return client::RemoteEngine::connect("http://127.0.0.1:" + std::to_string(server.port()),
-                                             client::RemoteOptions{});
-    });
-    scripted->next().done(Reply(Capabilities{}));
-    const auto engine = connecting.get();
+    const auto server = serve(scripted);
+    const auto engine = connect_to(*server, *scripted);
     ASSERT_TRUE(engine.has_value()) << engine.error().message();
     std::stop_source reader;
     TailStream tail;

@@ -92,6 +92,35 @@ TEST_F(OpenApi, HasEveryRouteAndNoOther) {
     }
 }
 
+/// Places in a schema that are not what JSON Schema says they are.
+void find_faults(const json& value, const std::string& place, std::vector<std::string>& out) {
+    if (const auto* array = value.if_array()) {
+        for (std::size_t i = 0; i < array->size(); ++i) {
+            find_faults((*array)[i], place + "/" + std::to_string(i), out);
+        }
+        return;
+    }
+    if (value.if_object() == nullptr) {
+        return;
+    }
+    for (const auto& [name, member] : *value.if_object()) {
+        const std::string here = place + "/" + name;
+        const bool list = name == "required" || name == "oneOf" || name == "enum";
+        const bool object = name == "properties" || name == "items";
+        if ((list && member.if_array() == nullptr && member.if_bool() == nullptr) ||
+            (object && member.if_object() == nullptr)) {
+            out.push_back(here);
+        }
+        find_faults(member, here, out);
+    }
+}
+
+TEST_F(OpenApi, SchemasAreSchemas) {
+    std::vector<std::string> faults;
+    find_faults(document_, "", faults);
+    EXPECT_EQ(faults, std::vector<std::string>{});
+}
+
 TEST_F(OpenApi, OperationIdsAreUnique) {
     std::set<std::string> seen;
     for (const auto& [path, methods] : *document_.find("paths")->if_object()) {

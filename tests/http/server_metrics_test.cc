@@ -49,6 +49,21 @@ TEST(ServerMetrics, RequestsAreCountedByMethodTemplateAndStatus) {
     EXPECT_EQ(&route, &metrics.route("POST", path));
 }
 
+TEST(ServerMetrics, EventsAndFramesAreToldByFamilyAndMode) {
+    EngineStats stats;
+    stats.event_lag[static_cast<std::size_t>(EventFamily::completion)] = 7;
+    stats.event_readers[static_cast<std::size_t>(EventFamily::workers)] = 3;
+    stats.frames[static_cast<std::size_t>(FrameMode::best_effort)] = 11;
+    ServerMetrics metrics("1", "sqlite");
+    metrics.watch([&] { return stats; });
+    const ParsedExposition out = parsed(metrics);
+    EXPECT_EQ(out.value("ff_event_lag", {{"family", "completion"}}), 7);
+    EXPECT_EQ(out.value("ff_event_lag", {{"family", "workers"}}), 0);
+    EXPECT_EQ(out.value("ff_event_subscribers", {{"family", "workers"}}), 3);
+    EXPECT_EQ(out.value("ff_stream_frames_total", {{"mode", "best_effort"}}), 11);
+    EXPECT_EQ(out.value("ff_stream_frames_total", {{"mode", "durable"}}), 0);
+}
+
 TEST(ServerMetrics, ManyThreadsMayAnswerOneRoute) {
     ServerMetrics metrics("1", "sqlite");
     RouteMetrics& route = metrics.route("GET", "/v1/x");

@@ -1,7 +1,6 @@
 // Webhooks as their receiver sees them: what is posted, how it is signed, what a failure does.
 #include <gtest/gtest.h>
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -17,6 +16,7 @@
 #include <ff/engine.h>
 
 #include "client/webhook_sender.h"
+#include "http/loopback_listener.h"
 #include "http/test_server.h"
 
 namespace ff::http::test {
@@ -45,29 +45,22 @@ class Receiver {
         }
     };
 
-    Receiver() : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-        EXPECT_EQ(listen(fd_, 16), 0);
-        socklen_t size = sizeof(address);
-        getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
-        port_ = ntohs(address.sin_port);
+    Receiver() {
         thread_ = std::thread([this] { run(); });
     }
     ~Receiver() {
         stop_ = true;
         thread_.join();
-        close(fd_);
     }
     Receiver(const Receiver&) = delete;
     Receiver& operator=(const Receiver&) = delete;
 
     [[nodiscard]] std::string url(const std::string& path = "/hook") const {
-        return "http://127.0.0.1:" + std::to_string(port_) + path;
+        return "http://127.0.0.1:" + std::to_string(listener_.port()) + path;
     }
     void answer_with(int status) { status_ = status; }
+    /// Leaves after each answer without having said that it would.
+    void leave_silently() { says_goodbye_ = false; }
     /// The next delivery, which must come.
     Delivery next() {
         std::unique_lock lock(mutex_);
@@ -84,9 +77,9 @@ class Receiver {
   private:
     void run() {
         while (!stop_) {
-            pollfd one{fd_, POLLIN, 0};
+            pollfd one{listener_.fd(), POLLIN, 0};
             if (poll(&one, 1, 20) > 0) {
-                const int client = accept(fd_, nullptr, nullptr);
+                const int client = accept(listener_.fd(), nullptr, nullptr);
                 serve(client);
                 close(client);
             }
@@ -116,15 +109,16 @@ class Receiver {
         }
         arrived_.notify_all();
         const std::string answer = "HTTP/1.1 " + std::to_string(status_) +
-                                   " X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+                                   " X\r\nContent-Length: 0\r\n" +
+                                   (says_goodbye_ ? "Connection: close\r\n\r\n" : "\r\n");
         [[maybe_unused]] const auto sent =
             ::send(client, answer.data(), answer.size(), MSG_NOSIGNAL);
     }
 
-    int fd_;
-    std::uint16_t port_ = 0;
+    const LoopbackListener listener_;
     std::atomic<bool> stop_ = false;
     std::atomic<int> status_ = 200;
+    std::atomic<bool> says_goodbye_ = true;
     std::atomic<std::size_t> count_ = 0;
     std::mutex mutex_;
     std::condition_variable arrived_;
@@ -264,6 +258,38 @@ TEST_F(Webhooks, APausedOneWaitsAndMissesNothing) {
     EXPECT_EQ(receiver_.next().events().size(), 1U);
 }
 
+TEST_F(Webhooks, AReceiverThatKeepsNoConnectionIsNoFailure) {
+    receiver_.leave_silently();
+    const WebhookId id = create(receiver_.url());
+    start_sending();
+    for (std::uint64_t i = 1; i <= 5; ++i) {
+        tell(std::to_string(i));
+        EXPECT_EQ(receiver_.next().events().size(), 1U);
+        ASSERT_TRUE(eventually("it is written down", [&] { return look(id).delivered == i; }));
+        EXPECT_FALSE(look(id).last_failure_at);
+    }
+}
+
+TEST_F(Webhooks, WhatIsPausedOrDeletedIsNotDeliveredAnyMore) {
+    const WebhookId paused = create(receiver_.url("/paused"));
+    const WebhookId deleted = create(receiver_.url("/deleted"));
+    start_sending();
+    tell("0");
+    receiver_.next();
+    receiver_.next();
+    ASSERT_TRUE(eventually("both wait for more", [&] {
+        return look(paused).delivered == 1 && look(deleted).delivered == 1;
+    }));
+    ASSERT_TRUE(engine_->run(PauseWebhook{paused, true}));
+    ASSERT_TRUE(engine_->run(DeleteWebhook{deleted}));
+    const WebhookId other = create(receiver_.url("/other"));
+    tell("1");
+    EXPECT_TRUE(receiver_.next().head.starts_with("POST /other "));
+    ASSERT_TRUE(eventually("it is written down", [&] { return look(other).delivered == 1; }));
+    tell("2");
+    EXPECT_TRUE(receiver_.next().head.starts_with("POST /other "));
+}
+
 TEST_F(Webhooks, ASenderThatStopsGivesItsPlaceBack) {
     const WebhookId id = create(receiver_.url());
     start_sending();
@@ -276,7 +302,8 @@ TEST_F(Webhooks, ASenderThatStopsGivesItsPlaceBack) {
 
 TEST(AddressRules, OnlyPublicOnesUnlessToldOtherwise) {
     const net::AddressRules rules;
-    for (const char* open : {"8.8.8.8", "93.184.216.34", "2606:2800:220:1::1", "172.32.0.1"}) {
+    for (const char* open :
+         {"8.8.8.8", "93.184.216.34", "2606:2800:220:1::1", "2a00:1450::1", "172.32.0.1"}) {
         EXPECT_TRUE(rules.allows(open)) << open;
     }
     for (const char* closed : {"127.0.0.1",
@@ -298,6 +325,11 @@ TEST(AddressRules, OnlyPublicOnesUnlessToldOtherwise) {
                                "::127.0.0.1",
                                "2002:7f00:1::",
                                "2001:0:1::1",
+                               "64:ff9b::7f00:1",
+                               "fec0::1",
+                               "5f00::1",
+                               "3fff::1",
+                               "4000::1",
                                "::ffff:127.0.0.1",
                                "::ffff:10.0.0.1",
                                "localhost",

@@ -6,7 +6,7 @@
 #include "client/remote_engine.h"
 #include "engine/conformance.h"
 #include "http/server.h"
-#include "support/postgres.h"
+#include "support/emptied_postgres.h"
 
 namespace ff::engine::test {
 
@@ -65,7 +65,7 @@ const std::vector<Backend>& engine_backends() {
                       [](const std::string& folder) { return "sqlite:" + folder + "/store.db"; }),
         };
         if (!support::postgres_address().empty()) {
-            all.push_back(over_http("http_postgres", true, support::postgres_store));
+            all.push_back(over_http("http_postgres", true, support::emptied_postgres_store));
         }
         return all;
     }();

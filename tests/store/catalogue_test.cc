@@ -60,7 +60,7 @@ TEST(Catalogue, statements_find_their_rows_through_an_index_in_order) {
     };
     const std::vector<Case> cases{
         {"claim head", sql::ready_head,
-         "SEARCH ff_ready USING PRIMARY KEY (route=? AND (rank,eid)>(?,?))"},
+         "SEARCH ff_ready USING PRIMARY KEY (route=? AND (rank,place)>(?,?))"},
         {"due scan", sql::timers_due, "SEARCH ff_timer USING PRIMARY KEY (kind=? AND due_at<?)"},
         {"next due", sql::next_due, "SEARCH ff_timer USING PRIMARY KEY (kind=? AND due_at>?)"},
         {"next due flow", sql::next_due,
@@ -188,7 +188,7 @@ TEST(Catalogue, statements_find_their_rows_through_an_index_in_order) {
         {"workers of a namespace", sql::workers_of_namespace_after,
          "SEARCH ff_worker_registry USING PRIMARY KEY (namespace=? AND worker_instance_id>?)"},
         {"queue position", sql::ready_before,
-         "SEARCH ff_ready USING PRIMARY KEY (route=? AND (rank,eid)<(?,?))"},
+         "SEARCH ff_ready USING PRIMARY KEY (route=? AND (rank,place)<(?,?))"},
         {"event", sql::event_by_id, "SEARCH ff_exec_event USING INTEGER PRIMARY KEY (rowid=?)"},
         {"events", sql::events_after, "SEARCH ff_exec_event USING INTEGER PRIMARY KEY (rowid>?)"},
         {"log events", sql::log_events_after,
@@ -204,11 +204,11 @@ TEST(Catalogue, statements_find_their_rows_through_an_index_in_order) {
          "SEARCH ff_log_event USING COVERING INDEX ff_log_event_by_family (family=? AND "
          "event_id>? AND event_id<?)"},
         {"log of an execution", sql::log_events_of,
-         "SEARCH ff_log_event USING INDEX ff_log_event_by_execution (eid=?)"},
+         "SEARCH ff_log_event USING INDEX ff_log_event_by_execution (eid=? AND rowid>?)"},
         {"grant sweep", sql::grants_sweep, "USING COVERING INDEX ff_claim_grant_by_expiry"},
         {"key sweep", sql::idempotency_sweep, "USING COVERING INDEX ff_idempotency_by_expiry"},
         {"ready delete", sql::ready_delete,
-         "SEARCH ff_ready USING PRIMARY KEY (route=? AND rank=? AND eid=?)"},
+         "SEARCH ff_ready USING PRIMARY KEY (route=? AND rank=? AND place=?)"},
         {"timer delete", sql::timer_delete,
          "SEARCH ff_timer USING PRIMARY KEY (kind=? AND due_at=? AND eid=?)"},
         {"tag delete", sql::tag_delete,

@@ -279,11 +279,7 @@ Execution full_execution(Eid eid, RouteId route) {
     e.last_hmac_validation_failed_at = t0 + 33;
     e.has_waits = true;
     e.has_streams = true;
-    e.budgets = "a,b";
-    e.quota = QuotaPolicyId{Uuid{{5}}};
-    e.blocked_until = t0 + 77;
-    e.has_admissions = true;
-    e.holds_slots = true;
+    fill_limits(e);
     e.has_tags = true;
     e.has_policy = true;
     e.has_idempotency_key = true;

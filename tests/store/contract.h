@@ -244,6 +244,8 @@ inline void add(core::Changes& to, core::FrameTrim trim) { to.trim_frames.push_b
 
 // Limits, with every column filled.
 core::Budget full_budget(std::uint8_t n);
+/// What an execution knows of limits.
+void fill_limits(core::Execution& e);
 core::LedgerRow full_ledger(std::uint8_t budget, std::uint8_t execution);
 core::QuotaPolicy full_policy(std::uint8_t n);
 

@@ -96,7 +96,8 @@ TEST_P(LimitContract, a_policy_comes_with_what_has_aged_and_the_oldest_other) {
         EXPECT_EQ(limits.window(policy_id(2)).oldest, t0 + 501);
         EXPECT_EQ(limits.policy(policy_id(9)), nullptr);
     });
-    EXPECT_EQ(look(store(), [](Reader& r) { return r.starts(policy_id(2)); }), 3U);
+    EXPECT_EQ(look(store(), [](Reader& r) { return r.starts(policy_id(2), t0 + 500); }), 2U);
+    EXPECT_EQ(look(store(), [](Reader& r) { return r.starts(policy_id(2), t0 + 9'000); }), 3U);
     const auto slots =
         look(store(), [](Reader& r) { return r.slots(policy_id(2), std::nullopt, 10); });
     ASSERT_EQ(slots.size(), 2U);
@@ -112,11 +113,12 @@ TEST_P(LimitContract, attachments_are_found_by_target_by_limit_and_by_place) {
     core::ReadSet set;
     set.limits.places = true;
     set.limits.targets = {lane.key.target, {LimitTarget::flow, "gpu"}};
-    const core::LimitReads::Attached all{budget_key(1), std::nullopt, 10};
-    const core::LimitReads::Attached rest{budget_key(1), id_of(1).to_string(), 10};
+    const core::LimitReads::PageOf all{budget_key(1), std::nullopt, 10};
+    const core::LimitReads::PageOf rest{budget_key(1), id_of(1).to_string(), 10};
     set.limits.attached = {all, rest};
     inside(set, t0, [&](const core::LimitTable& limits) {
-        EXPECT_EQ(limits.places(), (std::vector{lane.key, quota.key}));
+        EXPECT_TRUE(limits.any_places());
+        EXPECT_EQ(limits.placed_at(lane.key.target), (std::set{budget_key(1), quota_key(5)}));
         EXPECT_EQ(limits.attached_to(lane.key.target), (std::vector{lane, quota}));
         EXPECT_TRUE(limits.attached_to({LimitTarget::flow, "gpu"}).empty());
         EXPECT_EQ(limits.attached(all), (std::vector{id_of(1).to_string(), id_of(2).to_string()}));
@@ -128,7 +130,7 @@ TEST_P(LimitContract, attachments_are_found_by_target_by_limit_and_by_place) {
     core::ReadSet again;
     again.limits.places = true;
     inside(again, t0, [&](const core::LimitTable& limits) {
-        EXPECT_EQ(limits.places(), std::vector{quota.key});
+        EXPECT_EQ(limits.placed_at(lane.key.target), std::set{quota_key(5)});
     });
 }
 

@@ -3,6 +3,19 @@
 
 namespace ff::store::test {
 
+void fill_limits(core::Execution& e) {
+    e.budgets = "a,b";
+    e.quota = QuotaPolicyId{Uuid{{5}}};
+    e.blocked_until = t0 + 77;
+    e.has_admissions = true;
+    e.holds_slots = true;
+    e.reserve = {{"tokens", 5}};
+    e.reserved_in = "some budgets";
+    e.limit_key = "a \"key\"";
+    e.has_turn = true;
+    e.place = 4'711;
+}
+
 core::Budget full_budget(std::uint8_t n) {
     core::Budget row;
     row.id = BudgetId{Uuid{{n}}};
@@ -28,17 +41,20 @@ core::Budget full_budget(std::uint8_t n) {
     row.cancel_dim = "tokens";
     row.cancel_from = id_of(7);
     row.timer_at = t0 + 4;
+    row.reserved = {{"tokens", 3}};
+    row.approved_period = 4;
     return row;
 }
 
 core::LedgerRow full_ledger(std::uint8_t budget, std::uint8_t execution) {
-    return {{BudgetId{Uuid{{budget}}}, id_of(execution)}, 3, {{"tokens", 12}}, t0 + 8};
+    return {
+        {BudgetId{Uuid{{budget}}}, id_of(execution)}, 3, {{"tokens", 12}}, {{"tokens", 2}}, t0 + 8};
 }
 
 core::QuotaPolicy full_policy(std::uint8_t n) {
     core::QuotaPolicy row;
     row.id = QuotaPolicyId{Uuid{{n}}};
-    row.limits = {10, 20, 30, 40};
+    row.limits = {10, 20, 30, 40, true};
     row.window_ms = 10'000;
     row.created_at = t0;
     row.updated_at = t0 + 1;
@@ -49,6 +65,10 @@ core::QuotaPolicy full_policy(std::uint8_t n) {
     row.wake_at = t0 + 9;
     row.unnamed = true;
     row.deleted = true;
+    row.parent = QuotaPolicyId{Uuid{{n, n}}};
+    row.limit_key = "a \"key\"";
+    row.keys_task = core::KeysTask::end;
+    row.keys_from = "from";
     return row;
 }
 

@@ -57,6 +57,11 @@ void randomise(Random& random, T& value) {
             randomise(random, member);
         };
         for_each_column<T>(randomise_one, value);
+    } else if constexpr (std::is_same_v<T, Amounts>) {
+        value.clear();
+        for (std::uint64_t n = random.uniform(3); n > 0; --n) {
+            value["k" + std::to_string(random.uniform(3))] = random.uniform(50);
+        }
     } else if constexpr (std::is_same_v<T, Tags>) {
         value.clear();
         for (std::uint64_t n = random.uniform(3); n > 0; --n) {
@@ -510,7 +515,7 @@ class Picture {
                 put_columns(sink, row, all_columns<Row>());
                 os << sink.out;
             } else if constexpr (std::is_same_v<Row, core::ReadyKey>) {
-                os << row.route << '|' << row.rank << '|' << row.eid;
+                os << row.route << '|' << row.rank << '|' << row.place << '|' << row.eid;
             } else if constexpr (std::is_same_v<Row, core::TimerKey>) {
                 os << to_string(row.kind) << '|' << row.due_at << '|' << row.eid;
             } else if constexpr (requires { row.to_string(); }) {

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <future>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -115,7 +117,8 @@ TEST_F(Postgres, a_store_from_before_there_were_waits_is_brought_up_to_date) {
            " (1, '\\x000000000000000000000000000000000001', 1);"
            "INSERT INTO ff_exec_input (eid) VALUES (1);");
     const auto store = open();
-    EXPECT_EQ(store->info().migration, "suspension, streams, events, limits");
+    EXPECT_EQ(store->info().migration,
+              "suspension, streams, events, limits, reservations, limit_keys");
     ASSERT_TRUE(find_execution(*store, 1));
     put(*store, changes(waiting(1, 1), full_suspension(1, 1), full_waitpoint(1, 7)));
     EXPECT_TRUE(find_execution(*store, 1)->has_waits);
@@ -590,6 +593,68 @@ TEST_F(Postgres, work_made_ready_by_another_store_is_heard_of) {
         EXPECT_EQ(heard.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
         one->watch({});
     }
+}
+
+/// Counts what a store hears of other processes, for as long as this lives.
+class Ears {
+  public:
+    explicit Ears(Store& store) : store_(store) {
+        store_.watch([this](Store::Heard what) {
+            const std::lock_guard lock(mutex_);
+            (what == Store::Heard::work ? looks_ : rows_) += 1;
+            changed_.notify_all();
+        });
+    }
+    ~Ears() { store_.watch({}); }
+    Ears(const Ears&) = delete;
+    Ears& operator=(const Ears&) = delete;
+
+    int rows() {
+        const std::lock_guard lock(mutex_);
+        return rows_;
+    }
+    bool wait_for_more_rows_than(int rows) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, patience, [&] { return rows_ > rows; });
+    }
+    /// Looks are a second apart when nobody says anything, so with the second from now everything
+    /// has been heard that was said before.
+    bool wait_for_two_looks() {
+        std::unique_lock lock(mutex_);
+        const int seen = looks_;
+        return changed_.wait_for(lock, patience, [&] { return looks_ >= seen + 2; });
+    }
+
+  private:
+    static constexpr std::chrono::seconds patience{20};
+    Store& store_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int looks_ = 0;  // guarded by mutex_, as is the next
+    int rows_ = 0;
+};
+
+TEST_F(Postgres, who_waits_to_read_is_left_alone_while_nobody_writes) {
+    const auto one = open();
+    const auto two = open();
+    const RouteId where = make_route(*one);
+    Ears ears(*one);
+    ASSERT_TRUE(ears.wait_for_two_looks());
+    const int before = ears.rows();
+    ASSERT_TRUE(ears.wait_for_two_looks()) << "work is looked for all the same";
+    EXPECT_EQ(ears.rows(), before);
+    put(*two, changes(waiting(1, where)));
+    EXPECT_TRUE(ears.wait_for_more_rows_than(before));
+}
+
+TEST_F(Postgres, nobody_hears_of_another_store_in_the_same_database) {
+    const auto store = open();
+    Ears ears(*store);
+    auto other = open_at(support::postgres_store(folder_.file("other")));
+    ASSERT_TRUE(other) << other.error().message();
+    put(**other, changes(waiting(1, make_route(**other))));
+    ASSERT_TRUE(ears.wait_for_two_looks());
+    EXPECT_EQ(ears.rows(), 0);
 }
 
 // -------------------------------------------------------------------------- lost connections

@@ -408,7 +408,8 @@ TEST_F(SqliteFile, an_empty_file_becomes_a_store) {
     write_bytes(path(), "");
     auto store = open();
     EXPECT_EQ(store->info().migration,
-              "foundations, many_processes, flows, suspension, streams, events, limits");
+              "foundations, many_processes, flows, suspension, streams, events, limits, "
+              "reservations, limit_keys");
     put_one(*store);
     store.reset();
     EXPECT_EQ(open()->info().migration, "");
@@ -421,7 +422,8 @@ TEST_F(SqliteFile, a_start_that_was_interrupted_before_the_first_migration_is_ta
     auto store = open();
     ASSERT_NE(store, nullptr);
     EXPECT_EQ(store->info().migration,
-              "foundations, many_processes, flows, suspension, streams, events, limits");
+              "foundations, many_processes, flows, suspension, streams, events, limits, "
+              "reservations, limit_keys");
 }
 
 TEST_F(SqliteFile, a_store_from_before_there_were_waits_is_brought_up_to_date) {
@@ -432,7 +434,8 @@ TEST_F(SqliteFile, a_store_from_before_there_were_waits_is_brought_up_to_date) {
                     " (1, X'000000000000000000000000000000000001', 1);"
                     "INSERT INTO ff_exec_input (eid) VALUES (1);");
     auto store = open();
-    EXPECT_EQ(store->info().migration, "suspension, streams, events, limits");
+    EXPECT_EQ(store->info().migration,
+              "suspension, streams, events, limits, reservations, limit_keys");
     ASSERT_TRUE(find_execution(*store, 1));
     EXPECT_FALSE(find_execution(*store, 1)->has_waits);
     put(*store, changes(waiting(1, 1), full_suspension(1, 1), full_waitpoint(1, 7)));

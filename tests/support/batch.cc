@@ -70,6 +70,7 @@ std::vector<std::optional<Error>> run_batch(World& world, const std::vector<Requ
     core::Snapshot view = world.empty_view();
     const auto decide_all = [&](const std::vector<Command>& commands) {
         core::ReadSet set;
+        set.limits.places = true;  // what the commands that claim read then
         for (const Command& each : commands) {
             each.reads(set);
         }

@@ -62,4 +62,40 @@ TEST_F(Usage, ABudgetThatOnlyRefusesLeavesItToTheTask) {
     EXPECT_EQ(wait(submit(Submit("k"))).as<std::string>(), "hard_breach");
 }
 
+TEST_F(Usage, PastASoftLimitATaskIsHandedBackUntilItIsApproved) {
+    CreateBudget op;
+    op.budget_id = id;
+    op.on_soft_limit = "approve";
+    op.dimensions = {"tokens"};
+    op.hard_limits = {100};
+    op.soft_limits = {50};
+    ASSERT_TRUE(engine->run(op));
+    std::atomic<int> runs{0};
+    Worker worker(engine, options());
+    worker.on("k", [&](Task& task) {
+        runs += 1;
+        task.report_usage(id, {{"tokens", 30}});
+        task.report_usage(id, {{"tokens", 30}}, "the one that passes it");
+        return runs.load();
+    });
+    start(worker);
+    const ExecutionId paused = submit(Submit("k").policy(R"({"budget_ids":[")" + id.to_string() +
+                                                         R"("],"budget_reserve":{"tokens":60}})"));
+    const auto is_blocked = [&] {
+        const auto seen = engine->run(DescribeExecution{paused});
+        return seen && seen->value().info.state.eligibility == EligibilityState::blocked_by_budget;
+    };
+    ASSERT_TRUE(eventually(is_blocked));
+    EXPECT_EQ(runs, 1);
+    ASSERT_TRUE(engine->run(ApproveBudget{id, "mia"}));
+    // Forty are left, and it wants sixty.
+    UpdateBudgetLimits more;
+    more.budget_id = id;
+    more.limits = {{"tokens", {200, 50}}};
+    ASSERT_TRUE(engine->run(more));
+    EXPECT_EQ(wait(paused).as<int>(), 2);
+    EXPECT_EQ(used(), (Amounts{{"tokens", 90}}));
+    EXPECT_EQ(engine->run(GetBudgetStatus{id})->reserved, Amounts{});
+}
+
 }  // namespace ff::worker::test

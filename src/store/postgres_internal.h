@@ -66,10 +66,10 @@ inline const std::string lock_best_ready =
 
 // There may be no row to lock: nobody has the turn. Many queues share a lock, since a server has
 // room for some thousands of them; nobody waits for one, so their order is of no matter. The first
-// number tells them from the locks of others.
+// number is the table's: a database may hold several stores.
 inline const std::string lock_turn_queues =
-    "SELECT u.queue FROM unnest($1) AS u(queue)"
-    " WHERE NOT pg_try_advisory_xact_lock(26214, (u.queue & 1023)::int)";
+    "SELECT u.queue FROM unnest($1) AS u(queue) WHERE NOT pg_try_advisory_xact_lock("
+    "CAST(CAST(CAST('ff_turn' AS regclass) AS oid) AS integer), (u.queue & 1023)::int)";
 inline const std::string turns_of_queues = "SELECT queue, eid FROM ff_turn WHERE queue = ANY($1)";
 
 // A flow row is the lock of its graph. What belongs to it is asked for behind the lock: each

@@ -79,7 +79,9 @@ TEST_F(SharedTurns, OneThatAnotherProcessIsAtIsCalledWhenItIsFree) {
 
 TEST_F(SharedTurns, AQueueThatAnotherProcessIsAtIsNotWaitedFor) {
     const Ids first{create(), create()};
-    other("BEGIN; SELECT pg_advisory_xact_lock(26214, (queue & 1023)::int) FROM ff_turn");
+    other(
+        "BEGIN; SELECT pg_advisory_xact_lock("
+        "'ff_turn'::regclass::oid::int, (queue & 1023)::int) FROM ff_turn");
     const ExecutionId third = create();
     EXPECT_EQ(claim(0), Ids{first[0]});
     EXPECT_EQ(claim(100), Ids{}) << "who is next is not known";

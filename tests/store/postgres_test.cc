@@ -657,6 +657,25 @@ TEST_F(Postgres, nobody_hears_of_another_store_in_the_same_database) {
     EXPECT_EQ(ears.rows(), 0);
 }
 
+TEST_F(Postgres, a_queue_is_busy_for_those_of_the_same_store_only) {
+    const auto one = open();
+    const auto two = open();
+    auto elsewhere = open_at(support::postgres_store(folder_.file("other")));
+    ASSERT_TRUE(elsewhere) << elsewhere.error().message();
+    const auto busy = [](Store& store) {
+        const std::vector<RouteId> queues{-7};
+        const auto page = store.lock_turns(queues);
+        EXPECT_TRUE(page) << page.error().message();
+        return page ? page->busy : queues;
+    };
+    const Transaction first(*one);
+    EXPECT_EQ(busy(*one), std::vector<RouteId>{});
+    const Transaction second(*two);
+    EXPECT_EQ(busy(*two), std::vector<RouteId>{-7});
+    const Transaction third(**elsewhere);
+    EXPECT_EQ(busy(**elsewhere), std::vector<RouteId>{});
+}
+
 // -------------------------------------------------------------------------- lost connections
 
 TEST_F(Postgres, a_lost_connection_fails_one_transaction_and_is_made_anew) {

@@ -97,8 +97,10 @@ struct Decision {
 
     Decision(Error error) : answer(std::unexpected(std::move(error))) {}  // NOLINT: rejection
     Decision(std::unexpected<Error> error) : answer(std::move(error)) {}  // NOLINT: rejection
-    Decision(R reply, Changes c = {}) : answer(std::move(reply)), changes(std::move(c)) {}  //NOLINT
-    Decision(expected<R> a, Changes c) : answer(std::move(a)), changes(std::move(c)) {}
+    Decision(R reply) : answer(std::move(reply)) {}  // NOLINT: nothing to write
+    // Changes are handed on by reference: they have many parts, and moving them shows.
+    Decision(R reply, Changes&& c) : answer(std::move(reply)), changes(std::move(c)) {}
+    Decision(expected<R> a, Changes&& c) : answer(std::move(a)), changes(std::move(c)) {}
 };
 
 }  // namespace ff::core

@@ -376,7 +376,7 @@ void Snapshot::load_leased_by(const WorkerKey& key, std::vector<ExecutionId> ids
     leased_by_.insert_or_assign(key, std::move(ids));
 }
 
-void Snapshot::apply(Changes changes) {
+void Snapshot::apply(Changes&& changes) {
     waits.apply(changes);
     streams.apply(changes);
     limits.apply(changes);

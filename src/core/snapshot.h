@@ -206,7 +206,7 @@ class Snapshot {
     void load_parked_partly(const std::string& gate) { parked_partly_.insert(gate); }
 
     // ---- for the batch.
-    void apply(Changes changes);
+    void apply(Changes&& changes);
     void clear();
 
     // ---- for the store: what to write. Cells in the order they were first touched.

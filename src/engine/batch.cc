@@ -58,10 +58,10 @@ Batch::Batch(store::Store& store, const core::Settings& settings, IdSource& ids,
       ready_(store),
       turns_(
           store, ready_, snapshot_, ctx_,
-          [this](core::Changes changes) { apply(std::move(changes)); }, warn_),
+          [this](core::Changes&& changes) { apply(std::move(changes)); }, warn_),
       desk_(store, ready_, waiting_claims_max, warn_) {}
 
-void Batch::apply(core::Changes changes) {
+void Batch::apply(core::Changes&& changes) {
     const auto moved = [this](const core::Execution* before, const core::Execution* after) {
         const auto from = before != nullptr ? core::ready_key(*before) : std::nullopt;
         const auto to = after != nullptr ? core::ready_key(*after) : std::nullopt;
@@ -423,7 +423,7 @@ Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_
     if (ok) {
         // From here `commands` holds the claims only.
         ok = desk_.serve(std::exchange(commands, {}), waiting, snapshot_, ctx_,
-                         {[this](core::Changes changes) { apply(std::move(changes)); },
+                         {[this](core::Changes&& changes) { apply(std::move(changes)); },
                           [this](const core::Execution* candidate) -> expected<bool> {
                               if (!turns_.comes_first(candidate)) {
                                   return false;

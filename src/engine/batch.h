@@ -64,7 +64,7 @@ class Batch {
     expected<std::uint64_t> handle_limit(const core::LimitKey& key, bool offers_lapse);
 
     /// Inside run_internal: keeps changes that were decided elsewhere.
-    void keep(core::Changes changes) { apply(std::move(changes)); }
+    void keep(core::Changes&& changes) { apply(std::move(changes)); }
 
     /// The earliest moment at which a timer is due, as far as known.
     [[nodiscard]] std::optional<TimestampMs> next_due() const { return next_due_; }
@@ -112,10 +112,10 @@ class Batch {
     expected<void> handle_due_limit(const core::LimitKey& key, Run& run);
     /// Gives back what executions have let go of. Makes no more work.
     expected<void> give_back();
-    void apply(core::Changes changes);
+    void apply(core::Changes&& changes);
     /// Keeps a decision's changes; its answer as a response.
     template <class R>
-    Response settle(core::Decision<R> decision) {
+    Response settle(core::Decision<R>&& decision) {
         apply(std::move(decision.changes));
         if (!decision.answer) {
             return std::unexpected(std::move(decision.answer).error());

@@ -277,7 +277,7 @@ expected<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group,
             continue;
         }
         // Keeps what was admitted together with what came of it.
-        const auto keep = [&](core::Changes changes) {
+        const auto keep = [&](core::Changes&& changes) {
             if (verdict) {
                 core::note_admission(*verdict, changes.put_executions.back());
                 batch.apply(std::move(verdict->changes));

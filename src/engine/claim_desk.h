@@ -36,7 +36,7 @@ class ClaimDesk {
     /// What the batch does for the desk.
     struct Hooks {
         /// Takes the changes of a decision.
-        std::function<void(core::Changes)> apply;
+        std::function<void(core::Changes&&)> apply;
         /// Where work was taken, others may follow it. Makes them ready if they may come before the
         /// candidate (null: there is none). False: they do not, or there are none.
         std::function<expected<bool>(const core::Execution* candidate)> call_followers;

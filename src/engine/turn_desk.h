@@ -26,7 +26,7 @@ namespace ff::engine {
 class TurnDesk {
   public:
     using WarnFn = std::function<void(std::string_view)>;
-    using ApplyFn = std::function<void(core::Changes)>;
+    using ApplyFn = std::function<void(core::Changes&&)>;
 
     /// `apply` must lead to note().
     TurnDesk(store::Store& store, ReadyIndex& ready, core::Snapshot& snapshot,

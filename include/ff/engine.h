@@ -127,6 +127,22 @@ struct ScannerStats {
 
 /// What goes on inside an engine, for metrics, tests and benchmarks. Counters since open, of what
 /// this engine did: others on the same database have their own.
+/// What the joins of flows did, and how much cancelling is left to do.
+struct FlowStats {
+    std::array<std::uint64_t, enum_count<GroupPolicyKind>> policies_set{};
+    // Joins that cancelled those who were no longer needed: enough had succeeded,
+    std::uint64_t joins_satisfied = 0;
+    std::uint64_t joins_impossible = 0;  ///< or no longer could.
+    // What became of these.
+    std::uint64_t siblings_cancelled = 0;
+    std::uint64_t siblings_ended = 0;    ///< had ended by themselves
+    std::uint64_t siblings_missing = 0;  ///< were gone
+    std::uint64_t siblings_spared = 0;   ///< another join waits for them
+    std::uint64_t joins_resumed = 0;     ///< had been put off, and were finished later
+    /// Flows with members that are still to be cancelled; counted to 10,000, and now and then.
+    std::uint64_t cancel_backlog = 0;
+};
+
 struct EngineStats {
     std::uint64_t commands = 0;
     std::uint64_t batches = 0;  ///< transactions that held them
@@ -150,6 +166,7 @@ struct EngineStats {
     std::uint64_t rate_hits = 0;         ///< starts that a quota refused: too many in its window,
     std::uint64_t concurrency_hits = 0;  ///< or too many at once
     std::array<std::uint64_t, enum_count<FrameMode>> frames{};  ///< appended, by mode
+    FlowStats flows;
     // By family.
     std::array<std::uint64_t, enum_count<EventFamily>> event_readers{};  ///< that wait now
     /// Events that the webhook furthest behind has still to be given; counted to 10,000, and now

@@ -16,6 +16,11 @@ namespace {
 
 /// As many as a flow may have members.
 constexpr std::size_t parked_max = 1'000'000;
+/// So many more than there are places may stand in front of one that somebody asks for; beyond,
+/// the repair pass lets it go.
+constexpr std::size_t parked_looked_at = 64;
+/// Members that another process is at are let go after this time.
+constexpr DurationMs unpark_again_ms = 100;
 
 /// How often each downstream appears among these edges.
 std::map<ExecutionId, std::size_t> downstreams(const std::vector<const Edge*>& edges) {
@@ -30,21 +35,20 @@ bool is_unresolved(const Edge& edge) {
     return edge.state == EdgeState::pending || edge.dependency == DependencyState::unsatisfied;
 }
 
-/// Members of a limited flow that waited and may try again, best first.
+/// Members of a limited flow that waited and may try again, best first. Of each route as many as
+/// there are places: nobody may ask for the best of all. Who then finds no place waits again.
 void let_pass(GraphEdit& edit, const Snapshot& view, const FlowId& flow_id, std::size_t places,
               const Context& ctx) {
     if (places == 0) {
         return;
     }
     const std::string gate = gate_of(flow_id);
+    std::map<RouteId, std::size_t> passed;
     for (const ExecutionId& id : view.parked(gate)) {
-        if (places == 0) {
-            break;
-        }
         const Execution* waiting = edit.execution(id);
-        if (waiting != nullptr && waiting->gate == gate) {
+        if (waiting != nullptr && waiting->gate == gate && passed[waiting->route] < places) {
+            passed[waiting->route] += 1;
             make_eligible(edit.change_execution(id), ctx.now);
-            places -= 1;
         }
     }
 }
@@ -58,7 +62,7 @@ std::size_t free_places(const Flow& flow) {
 void read_waiting(const Snapshot& view, const Flow& flow, ReadSet& set) {
     const std::string gate = gate_of(flow.id);
     if (flow.max_active_members > 0 && !view.knows_parked(gate)) {
-        set.parked.emplace_back(gate, flow.max_active_members);
+        set.parked.emplace_back(gate, flow.max_active_members + parked_looked_at);
     }
 }
 
@@ -153,17 +157,26 @@ Decision<Done> decide_siblings(const Snapshot& view, const FlowWork& work, const
             continue;
         }
         const Execution* sibling = view.execution(edge->upstream);
-        if (sibling == nullptr || is_terminal(sibling->state) ||
-            (!found->force_cancel_shared && is_awaited_elsewhere(view, sibling->id, child))) {
-            continue;
+        FlowTally& tally = edit.changes().flow_tally;
+        if (sibling == nullptr) {
+            tally.siblings_missing += 1;
+        } else if (is_terminal(sibling->state)) {
+            tally.siblings_ended += 1;
+        } else if (!found->force_cancel_shared && is_awaited_elsewhere(view, sibling->id, child)) {
+            tally.siblings_spared += 1;
+        } else {
+            siblings.insert(sibling->id);
         }
-        siblings.insert(sibling->id);
     }
     for (const ExecutionId& id : siblings) {
         edit.changes().follow_ups.push_back(
             {{work.key.flow, FlowWorkKind::cancel_member, id}, work.reason, ctx.now});
     }
-    edit.change_group(work.key.flow, child).siblings_pending = false;
+    EdgeGroup& group = edit.change_group(work.key.flow, child);
+    group.siblings_pending = false;
+    const bool satisfied = group.siblings_reason == sibling_satisfied;
+    FlowTally& tally = edit.changes().flow_tally;
+    (satisfied ? tally.joins_satisfied : tally.joins_impossible) += 1;
     return {Done{}, edit.take()};
 }
 
@@ -196,10 +209,17 @@ Decision<Done> decide_cancel_member(const Snapshot& view, const FlowWork& work,
     if (member == nullptr || is_terminal(member->state)) {
         return Done{};
     }
-    Execution e = *member;
-    Changes changes;
     const std::string reason = work.reason.value_or("flow_cancelled");
     const bool engines = is_engines_reason(reason);
+    const Flow* flow = view.flow(work.key.flow);
+    const bool may_go_on = member->state.phase == LifecyclePhase::active ||
+                           member->state.phase == LifecyclePhase::suspended;
+    if (!engines && may_go_on && flow != nullptr && flow->state == FlowState::cancelled &&
+        flow->cancellation_policy == CancellationPolicy::cancel_pending) {
+        return Done{};  // it began before its turn to be cancelled came
+    }
+    Execution e = *member;
+    Changes changes;
     cancel(view, e, reason, engines ? "engine" : "operator_override", changes, ctx);
     changes.put_executions.push_back(std::move(e));
     return {Done{}, std::move(changes)};
@@ -235,6 +255,9 @@ Decision<Done> decide_unpark(const Snapshot& view, const FlowWork& work, const C
     }
     const std::size_t all = view.parked(gate_of(flow->id)).size();
     let_pass(edit, view, flow->id, flow->max_active_members > 0 ? free_places(*flow) : all, ctx);
+    if (view.parked_partly(gate_of(flow->id))) {
+        edit.changes().put_work.push_back({work.key, std::nullopt, ctx.now + unpark_again_ms});
+    }
     return {Done{}, edit.take()};
 }
 
@@ -356,6 +379,26 @@ Decision<bool> decide(const Snapshot& view, const HandleFlowDue& args, const Con
 
 // ------------------------------------------------------------------------------------ admission
 
+namespace {
+
+FlowWorkKey cancel_of(const Execution& member) {
+    return {*member.flow_id, FlowWorkKind::cancel_member, member.id};
+}
+
+/// Under cancel_pending who ran when it was ordered may go on, and be started again: only those go
+/// who are still to be cancelled.
+bool asks_for_work(const Flow& flow) {
+    return is_being_cancelled(flow) &&
+           flow.cancellation_policy == CancellationPolicy::cancel_pending;
+}
+
+bool goes_with_flow(const Snapshot& view, const Execution& member, const Flow& flow) {
+    return is_being_cancelled(flow) &&
+           (!asks_for_work(flow) || view.work(cancel_of(member)) != nullptr);
+}
+
+}  // namespace
+
 std::optional<Changes> hold_back(const Snapshot& view, const Execution& member,
                                  const Context& ctx) {
     const Flow* flow = view.flow_of(member);
@@ -363,7 +406,7 @@ std::optional<Changes> hold_back(const Snapshot& view, const Execution& member,
         return std::nullopt;  // one that was running goes on
     }
     Changes changes;
-    if (is_being_cancelled(*flow)) {
+    if (goes_with_flow(view, member, *flow)) {
         changes.follow_ups.push_back({{flow->id, FlowWorkKind::cancel_member, member.id},
                                       flow->cancel_reason.value_or("flow_cancelled"),
                                       ctx.now});
@@ -400,7 +443,7 @@ expected<void> check_admitted(const Snapshot& view, const Execution& member) {
         return ff::fail(ErrorCode::execution_not_eligible,
                         "flow " + flow->id.to_string() + " is paused");
     }
-    if (is_being_cancelled(*flow)) {
+    if (goes_with_flow(view, member, *flow)) {
         return ff::fail(ErrorCode::execution_not_eligible,
                         "flow " + flow->id.to_string() + " is being cancelled");
     }
@@ -414,8 +457,16 @@ expected<void> check_admitted(const Snapshot& view, const Execution& member) {
 
 void read_flow_of(const Snapshot& view, const ExecutionId& id, ReadSet& set) {
     const Execution* e = view.knows_execution(id) ? view.execution(id) : nullptr;
-    if (e != nullptr && e->flow_id && !view.knows_flow(*e->flow_id)) {
+    if (e == nullptr || !e->flow_id) {
+        return;
+    }
+    if (!view.knows_flow(*e->flow_id)) {
         set.flows.push_back(*e->flow_id);
+        return;
+    }
+    const Flow* flow = view.flow(*e->flow_id);
+    if (flow != nullptr && asks_for_work(*flow) && !view.knows_work(cancel_of(*e))) {
+        set.work.push_back(cancel_of(*e));
     }
 }
 

@@ -30,7 +30,7 @@ Decision<bool> decide(const Snapshot& view, const HandleFlowDue& args, const Con
 std::optional<Changes> hold_back(const Snapshot& view, const Execution& member, const Context& ctx);
 /// The same for a member that is claimed by name: `execution_not_eligible` says why not.
 expected<void> check_admitted(const Snapshot& view, const Execution& member);
-/// Loads the flow of an execution, if it has one.
+/// Loads the flow of an execution, if it has one, and with it what both of these ask.
 void read_flow_of(const Snapshot& view, const ExecutionId& id, ReadSet& set);
 /// Counts a member that has just been leased against its flow's limit, if there is one.
 void take_slot(const Snapshot& view, Execution& member, Changes& changes);

@@ -68,6 +68,8 @@ struct Changes {
     std::vector<LogEvent> log_events;
     /// Not written: what must be decided next, in the same transaction.
     std::vector<FlowWork> follow_ups;
+    /// Not written: what metrics count.
+    FlowTally flow_tally;
 
     [[nodiscard]] bool empty() const {
         return put_executions.empty() && put_inputs.empty() && put_attempts.empty() &&

@@ -2,7 +2,10 @@
 // pause. The checks of each run in the order of spec 03.
 #include <algorithm>
 #include <deque>
+#include <limits>
+#include <map>
 #include <set>
+#include <utility>
 
 #include <ff/json.h>
 
@@ -236,54 +239,6 @@ void reads(const StageDependencyEdge& args, ReadSet& set) {
 
 namespace {
 
-/// Walks from the downstream along the edges that are known.
-struct CycleSearch {
-    bool found = false;
-    std::size_t visited = 0;
-    std::vector<ExecutionId> unknown;  ///< nodes whose edges must be read to go on
-};
-
-CycleSearch search_cycle(const Snapshot& view, const ExecutionId& from, const ExecutionId& to,
-                         std::size_t visited_max) {
-    CycleSearch search;
-    std::set<ExecutionId> seen{from};
-    std::deque<ExecutionId> open{from};
-    while (!open.empty() && search.visited <= visited_max) {
-        const ExecutionId node = open.front();
-        open.pop_front();
-        search.visited += 1;
-        if (node == to) {
-            search.found = true;
-            return search;
-        }
-        if (!view.knows_outbound(node)) {
-            search.unknown.push_back(node);
-            continue;
-        }
-        for (const Edge* edge : view.outbound(node)) {
-            if (seen.insert(edge->downstream).second) {
-                open.push_back(edge->downstream);
-            }
-        }
-    }
-    return search;
-}
-
-}  // namespace
-
-void reads_more(const Snapshot& view, const StageDependencyEdge& args, ReadSet& set) {
-    if (view.flow(args.flow_id) == nullptr) {
-        return;
-    }
-    auto search = search_cycle(view, args.downstream_execution_id, args.upstream_execution_id,
-                               FlowLimits{}.visited_nodes);
-    if (!search.found) {
-        set.outbound = std::move(search.unknown);
-    }
-}
-
-namespace {
-
 /// The edge as it is stored goes with the refusal: whoever repeats a call sees that it was done.
 Error already_staged(const Edge& edge) {
     const auto time = [](const std::optional<TimestampMs>& at) {
@@ -306,35 +261,103 @@ Error already_staged(const Edge& edge) {
              {"resolved_at", time(edge.resolved_at)}}};
 }
 
-}  // namespace
+/// Walks from the downstream along the edges that are known.
+struct CycleSearch {
+    bool found = false;
+    std::size_t visited = 0;
+    std::size_t layers = 0;            ///< how many edges away the last one visited is
+    std::vector<ExecutionId> unknown;  ///< nodes whose edges must be read to go on
+};
 
-Decision<StageEdgeResult> decide(const Snapshot& view, const StageDependencyEdge& args,
-                                 const Context& ctx) {
-    const FlowLimits& limits = ctx.settings.flows;
-    auto flow = open_flow(view, args.flow_id);
-    if (!flow) {
-        return std::move(flow).error();
+/// Each search begins anew, with one layer more: past this many all edges are read at once.
+constexpr std::size_t layers_one_by_one = 4;
+
+CycleSearch search_cycle(const Snapshot& view, const StageDependencyEdge& args,
+                         std::size_t visited_max) {
+    const bool knows_all = view.knows_edges_of(args.flow_id);
+    std::map<ExecutionId, std::vector<ExecutionId>> next;
+    if (knows_all) {
+        for (const Edge* edge : view.edges_of(args.flow_id)) {
+            next[edge->upstream].push_back(edge->downstream);
+        }
     }
-    const EdgeKey key{args.flow_id, *args.edge_id};
-    if (const Edge* stored = view.edge(key)) {
-        return already_staged(*stored);
+    CycleSearch search;
+    std::set<ExecutionId> seen{args.downstream_execution_id};
+    std::deque<std::pair<ExecutionId, std::size_t>> open{{args.downstream_execution_id, 1}};
+    while (!open.empty() && search.visited <= visited_max) {
+        const auto [node, layer] = open.front();
+        open.pop_front();
+        search.visited += 1;
+        search.layers = layer;
+        if (node == args.upstream_execution_id) {
+            search.found = true;
+            return search;
+        }
+        if (!knows_all && !view.knows_outbound(node)) {
+            search.unknown.push_back(node);
+            continue;
+        }
+        if (!knows_all) {
+            for (const Edge* edge : view.outbound(node)) {
+                next[node].push_back(edge->downstream);
+            }
+        }
+        for (const ExecutionId& child : next[node]) {
+            if (seen.insert(child).second) {
+                open.emplace_back(child, layer + 1);
+            }
+        }
     }
-    if ((*flow)->sealed) {
-        return unsealed_flow(view, args.flow_id).error();
+    return search;
+}
+
+/// What is refused before anybody looks for a cycle.
+expected<const Flow*> check_stage(const Snapshot& view, const StageDependencyEdge& args) {
+    FF_TRY(const Flow* flow, open_flow(view, args.flow_id));
+    if (const Edge* stored = view.edge({args.flow_id, *args.edge_id})) {
+        return std::unexpected(already_staged(*stored));
     }
-    if ((*flow)->graph_revision != args.expected_graph_revision) {
+    FF_TRY_VOID(unsealed_flow(view, args.flow_id));
+    if (flow->graph_revision != args.expected_graph_revision) {
         return ff::fail(ErrorCode::stale_graph_revision,
                         "StaleGraphRevision: expected " +
                             std::to_string(args.expected_graph_revision) + ", it is " +
-                            std::to_string((*flow)->graph_revision));
+                            std::to_string(flow->graph_revision));
     }
     for (const ExecutionId* end : {&args.upstream_execution_id, &args.downstream_execution_id}) {
         if (!is_member(view, args.flow_id, *end)) {
             return ff::fail(ErrorCode::execution_not_in_flow, end->to_string());
         }
     }
-    const CycleSearch search = search_cycle(view, args.downstream_execution_id,
-                                            args.upstream_execution_id, limits.visited_nodes);
+    return flow;
+}
+
+}  // namespace
+
+void reads_more(const Snapshot& view, const StageDependencyEdge& args, ReadSet& set) {
+    if (!check_stage(view, args)) {
+        return;
+    }
+    auto search = search_cycle(view, args, std::numeric_limits<std::size_t>::max());
+    if (search.found || search.unknown.empty()) {
+        return;
+    }
+    if (search.layers > layers_one_by_one) {
+        set.edges_of_flows.push_back(args.flow_id);
+    } else {
+        set.outbound = std::move(search.unknown);
+    }
+}
+
+Decision<StageEdgeResult> decide(const Snapshot& view, const StageDependencyEdge& args,
+                                 const Context& ctx) {
+    const FlowLimits& limits = ctx.settings.flows;
+    const auto flow = check_stage(view, args);
+    if (!flow) {
+        return flow.error();
+    }
+    const EdgeKey key{args.flow_id, *args.edge_id};
+    const CycleSearch search = search_cycle(view, args, limits.visited_nodes);
     if (search.found) {
         return ff::fail(ErrorCode::cycle_detected,
                         args.downstream_execution_id.to_string() + " leads to " +
@@ -430,6 +453,7 @@ Decision<SetPolicyResult> decide(const Snapshot& view, const SetEdgeGroupPolicy&
     GraphEdit edit(view, ctx);
     EdgeGroup& group = edit.change_group(args.flow_id, args.downstream_execution_id);
     set_policy(group, args.policy);
+    edit.changes().flow_tally.set(group.policy);
     edit.changes().log_events.push_back(policy_event(**flow, group, ctx.now));
     return {SetPolicyResult{true}, edit.take()};
 }
@@ -438,13 +462,23 @@ Decision<SetPolicyResult> decide(const Snapshot& view, const SetEdgeGroupPolicy&
 
 namespace {
 
-/// Marks one staged edge applied.
+/// Marks one staged edge applied. A child that runs waits for it like for those it spawned, though
+/// all that it waited for before it began have succeeded.
 void apply_edge(GraphEdit& edit, const Edge& staged, const Context& ctx) {
     Edge& edge = edit.change_edge(staged.key);
     edge.state = EdgeState::applied;
     edge.applied_at = ctx.now;
     edge.dependency = DependencyState::unsatisfied;
-    edit.change_group(staged.key.flow, staged.downstream).applied += 1;
+    EdgeGroup& group = edit.change_group(staged.key.flow, staged.downstream);
+    group.applied += 1;
+    const Execution* child = edit.execution(staged.downstream);
+    const bool has_begun = child != nullptr && (child->state.phase == LifecyclePhase::active ||
+                                                child->state.phase == LifecyclePhase::suspended);
+    if (has_begun && group.policy == GroupPolicyKind::all_of &&
+        group.state == GroupState::satisfied) {
+        group.state = GroupState::pending;
+        group.satisfied_at.reset();
+    }
 }
 
 std::uint64_t unresolved(const EdgeGroup& group) { return group.applied - group.resolved(); }

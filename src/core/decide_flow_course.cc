@@ -1,6 +1,8 @@
 // Changing the course of a whole flow: cancel, acknowledge, retry.
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 
 #include <ff/json.h>
@@ -132,8 +134,7 @@ Decision<CancelFlowResult> decide(const Snapshot& view, const CancelFlow& args,
     reply.member_count = chosen.size();
     GraphEdit edit(view, ctx);
     mark_cancelled(edit, args.flow_id, args.cancellation_policy, args.reason, chosen, ctx);
-    reply.scheduled = chosen.size() > ctx.settings.flows.cascade_rows;
-    std::size_t now = 0;
+    std::size_t now = 0;  // whether any is left for later is known when the transaction is
     for (const ExecutionId& id : chosen) {
         FlowWork work{
             {args.flow_id, FlowWorkKind::cancel_member, id}, non_empty(args.reason), ctx.now};
@@ -204,74 +205,173 @@ Decision<Done> decide(const Snapshot& view, const AckCancelMember& args, const C
 
 namespace {
 
-bool is_retried(const Execution& e) {
-    return e.state.outcome == TerminalOutcome::failed ||
-           e.state.outcome == TerminalOutcome::expired ||
-           (e.state.outcome == TerminalOutcome::cancelled &&
-            e.cancellation_reason != sibling_satisfied &&
-            e.cancellation_reason != sibling_impossible);
-}
-
-/// Members in an order in which upstreams come first.
-std::vector<ExecutionId> in_graph_order(const Snapshot& view, const FlowId& flow) {
-    std::map<ExecutionId, std::size_t> waiting;
-    std::map<ExecutionId, std::vector<ExecutionId>> next;
-    for (const ExecutionId& id : view.members(flow)) {
-        waiting[id] = 0;
-    }
-    for (const Edge* edge : view.edges_of(flow)) {
-        waiting[edge->downstream] += 1;
-        next[edge->upstream].push_back(edge->downstream);
-    }
-    std::vector<ExecutionId> order;
-    for (const auto& [id, count] : waiting) {
-        if (count == 0) {
-            order.push_back(id);
+/// The graph of a flow as a retry looks at it: members that are still there.
+class RetryGraph {
+  public:
+    RetryGraph(const Snapshot& view, const FlowId& flow) : view_(view), flow_(*view.flow(flow)) {
+        for (const ExecutionId& id : view.members(flow)) {
+            inbound_[id];
         }
-    }
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        for (const ExecutionId& child : next[order[i]]) {
-            if (--waiting[child] == 0) {
-                order.push_back(child);
+        for (const Edge* edge : view.edges_of(flow)) {
+            if (auto to = inbound_.find(edge->downstream); to != inbound_.end()) {
+                to->second.push_back(edge);
             }
         }
     }
-    return order;
+
+    [[nodiscard]] const std::vector<const Edge*>& inbound(const ExecutionId& id) const {
+        return inbound_.at(id);
+    }
+    /// Null when retention has removed it.
+    [[nodiscard]] const Execution* member(const ExecutionId& id) const {
+        return inbound_.contains(id) ? view_.execution(id) : nullptr;
+    }
+    /// Null when nothing leads to it.
+    [[nodiscard]] const EdgeGroup* group(const ExecutionId& id) const {
+        return view_.knows_group(id) ? view_.group(id) : nullptr;
+    }
+
+    /// Members in an order in which upstreams come first.
+    [[nodiscard]] std::vector<ExecutionId> in_order() const {
+        std::map<ExecutionId, std::size_t> waiting;
+        std::map<ExecutionId, std::vector<ExecutionId>> next;
+        std::vector<ExecutionId> order;
+        for (const auto& [id, edges] : inbound_) {
+            for (const Edge* edge : edges) {
+                if (inbound_.contains(edge->upstream)) {
+                    waiting[id] += 1;
+                    next[edge->upstream].push_back(id);
+                }
+            }
+            if (!waiting.contains(id)) {
+                order.push_back(id);
+            }
+        }
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            for (const ExecutionId& child : next[order[i]]) {
+                if (--waiting[child] == 0) {
+                    order.push_back(child);
+                }
+            }
+        }
+        return order;
+    }
+
+    using Reached = std::set<ExecutionId>;
+    /// Will the upstream of this edge end (again), or has it done so since the edge was resolved?
+    [[nodiscard]] bool is_open(const Edge& edge, const Reached& reached) const {
+        const Execution* upstream = member(edge.upstream);
+        if (upstream == nullptr) {
+            return false;
+        }
+        if (!is_terminal(upstream->state) || reached.contains(edge.upstream)) {
+            return true;
+        }
+        // Its end may not have been passed on yet.
+        return edge.dependency == DependencyState::impossible
+                   ? upstream->state.outcome == TerminalOutcome::success
+                   : edge.dependency == DependencyState::unsatisfied &&
+                         (!edge.fence_replays || upstream->replay_count > *edge.fence_replays);
+    }
+    /// Was it skipped because of something that is run again?
+    [[nodiscard]] bool has_new_chance(const ExecutionId& id, const Reached& reached) const {
+        return std::ranges::any_of(inbound(id), [&](const Edge* edge) {
+            return edge->dependency && *edge->dependency != DependencyState::satisfied &&
+                   is_open(*edge, reached);
+        });
+    }
+    /// May its group still be satisfied, with what stays as it is? It would wait for ever if not.
+    [[nodiscard]] bool can_start(const ExecutionId& id, const Reached& reached) const {
+        const EdgeGroup* found = group(id);
+        if (!waits_for_upstreams(found)) {
+            return true;
+        }
+        EdgeGroup left = *found;
+        for (const Edge* edge : inbound(id)) {
+            const bool resolved =
+                edge->dependency && *edge->dependency != DependencyState::unsatisfied;
+            const bool open = is_open(*edge, reached);
+            if (resolved && open && *edge->dependency != DependencyState::satisfied) {
+                uncount(left, *edge->dependency, *edge->outcome);
+            } else if (!resolved && !open && edge->state == EdgeState::applied) {
+                left.failed += 1;  // an end from before a replay, which does not count
+            }
+        }
+        return evaluate_group(left, flow_.sealed) != GroupState::impossible;
+    }
+
+  private:
+    const Snapshot& view_;
+    const Flow& flow_;
+    std::map<ExecutionId, std::vector<const Edge*>> inbound_;
+};
+
+/// What a retry that begins at a node looks at: the node and what hangs on it.
+std::set<ExecutionId> below(const RetryGraph& graph, const std::vector<ExecutionId>& order,
+                            const std::optional<ExecutionId>& from) {
+    std::set<ExecutionId> out;
+    for (const ExecutionId& id : order) {
+        if (!from || *from == id || std::ranges::any_of(graph.inbound(id), [&](const Edge* edge) {
+                return out.contains(edge->upstream);
+            })) {
+            out.insert(id);
+        }
+    }
+    return out;
 }
 
-/// What a retry runs again, upstreams first.
-std::vector<ExecutionId> retried(const Snapshot& view, const RetryFlow& args) {
-    std::set<ExecutionId> below;    // the node it begins at, and what hangs on it
-    std::set<ExecutionId> reached;  // of these, what is run again
-    std::vector<ExecutionId> out;
-    std::map<ExecutionId, std::vector<const Edge*>> inbound;
-    for (const Edge* edge : view.edges_of(args.flow_id)) {
-        inbound[edge->downstream].push_back(edge);
-    }
-    // One that was skipped would wait for ever behind a failure that stays one.
-    const auto stays_bad = [&](const Edge* edge) {
-        const Execution* upstream = view.execution(edge->upstream);
-        return edge->kind == DependencyKind::success_only && upstream != nullptr &&
-               (is_retried(*upstream) || upstream->state.outcome == TerminalOutcome::skipped) &&
-               !reached.contains(edge->upstream);
-    };
-    for (const ExecutionId& id : in_graph_order(view, args.flow_id)) {
-        const Execution* e = view.execution(id);
-        const auto& edges = inbound[id];
-        if (args.from == id || std::ranges::any_of(edges, [&](const Edge* edge) {
-                return below.contains(edge->upstream);
-            })) {
-            below.insert(id);
-        }
-        if (e == nullptr || (args.from && !below.contains(id))) {
+/// Those who were cancelled because a join among `looked_at` could not start any more: it needs
+/// them again.
+std::set<ExecutionId> lost_siblings(const RetryGraph& graph,
+                                    const std::set<ExecutionId>& looked_at) {
+    std::set<ExecutionId> out;
+    for (const ExecutionId& id : looked_at) {
+        if (!waits_for_upstreams(graph.group(id))) {
             continue;
         }
-        const bool skipped = args.include_skipped && e->state.outcome == TerminalOutcome::skipped;
-        if (is_retried(*e) || (skipped && std::ranges::none_of(edges, stays_bad))) {
-            out.push_back(id);
+        for (const Edge* edge : graph.inbound(id)) {
+            const Execution* upstream = graph.member(edge->upstream);
+            if (upstream != nullptr && upstream->cancellation_reason == sibling_impossible &&
+                !looked_at.contains(upstream->id)) {
+                out.insert(upstream->id);
+            }
+        }
+    }
+    return out;
+}
+
+/// What a retry runs again, upstreams first: every end that made the flow fail, and what was
+/// skipped because of one.
+std::vector<ExecutionId> retried(const Snapshot& view, const RetryFlow& args) {
+    const RetryGraph graph(view, args.flow_id);
+    const auto order = graph.in_order();
+    const std::set<ExecutionId> looked_at = below(graph, order, args.from);
+    const std::set<ExecutionId> siblings = lost_siblings(graph, looked_at);
+    std::set<ExecutionId> reached;
+    for (const ExecutionId& id : order) {
+        const Execution* e = graph.member(id);
+        if (e == nullptr || !(looked_at.contains(id) || siblings.contains(id))) {
+            continue;
+        }
+        const bool skipped = args.include_skipped && e->state.outcome == TerminalOutcome::skipped &&
+                             graph.has_new_chance(id, reached);
+        if ((is_bad_end(*e) || skipped) && graph.can_start(id, reached)) {
             reached.insert(id);
         }
     }
+    // A sibling is run again only for a join that is.
+    std::set<ExecutionId> needed;
+    for (const ExecutionId& id : reached) {
+        if (waits_for_upstreams(graph.group(id))) {
+            for (const Edge* edge : graph.inbound(id)) {
+                needed.insert(edge->upstream);
+            }
+        }
+    }
+    std::vector<ExecutionId> out;
+    std::ranges::copy_if(order, std::back_inserter(out), [&](const ExecutionId& id) {
+        return reached.contains(id) && (!siblings.contains(id) || needed.contains(id));
+    });
     return out;
 }
 
@@ -313,10 +413,10 @@ Decision<RetryFlowResult> decide(const Snapshot& view, const RetryFlow& args, co
     reply.replayed = retried(view, args);
     if (args.from && reply.replayed.empty()) {
         const Execution* e = view.execution(*args.from);
-        if (e != nullptr && e->state.outcome == TerminalOutcome::skipped) {
+        if (e != nullptr && (e->state.outcome == TerminalOutcome::skipped || is_bad_end(*e))) {
             return ff::fail(ErrorCode::invalid_input,
                             "from: " + args.from->to_string() +
-                                " was skipped because of what is before it; begin there");
+                                " cannot start because of what is before it; begin there");
         }
     }
     GraphEdit edit(view, ctx);
@@ -325,7 +425,7 @@ Decision<RetryFlowResult> decide(const Snapshot& view, const RetryFlow& args, co
             ok.error().detail = id.to_string() + ": " + ok.error().detail;
             return std::move(ok).error();
         }
-        if (auto ok = replay(edit, view, id, ctx); !ok) {
+        if (auto ok = replay(edit, view, id, Upstreams::stay, ctx); !ok) {
             return std::move(ok).error();
         }
     }

@@ -108,6 +108,7 @@ expected<PreparedGraph> prepare_graph(std::vector<FlowNode> nodes,
     }
     PreparedGraph graph;
     std::map<std::string, std::size_t> places;
+    std::set<ExecutionId> ids_used;
     for (FlowNode& node : nodes) {
         FF_TRY_VOID(check_label("node name", node.name, 1, node_name_bytes_max));
         if (!places.emplace(node.name, graph.nodes.size()).second) {
@@ -141,6 +142,12 @@ expected<PreparedGraph> prepare_graph(std::vector<FlowNode> nodes,
         }
         if (!create->policy) {
             return at_node(node.name, create->policy.error());
+        }
+        if (!ids_used.insert(create->id).second) {
+            return at_node(node.name,
+                           {ErrorCode::invalid_input,
+                            "execution_id " + create->id.to_string() + " is that of another node",
+                            {}});
         }
         graph.nodes.push_back({std::move(node.name), std::move(*create), node.policy, 0});
     }
@@ -256,6 +263,9 @@ expected<std::map<std::string, ExecutionId>> make_graph(GraphEdit& edit, const S
             group.staged = node.inbound;
             group.applied = node.inbound;
             set_policy(group, node.policy);
+            if (node.policy != GroupPolicy{}) {
+                changes.flow_tally.set(group.policy);
+            }
             changes.put_groups.push_back(std::move(group));
         }
         names.emplace(node.name, create.id);
@@ -434,9 +444,9 @@ Decision<SpawnResult> decide(const Snapshot& view, const PreparedSpawn& command,
         return reply;
     }
     const EdgeGroup* group = view.group(caller->id);
-    const bool into_caller = std::ranges::any_of(
-        command.graph.links, [](const auto& link) { return link.to == PreparedGraph::caller; });
-    if (into_caller && group != nullptr && group->policy != GroupPolicyKind::all_of) {
+    const auto into_caller = static_cast<std::uint64_t>(std::ranges::count_if(
+        command.graph.links, [](const auto& link) { return link.to == PreparedGraph::caller; }));
+    if (into_caller > 0 && group != nullptr && group->policy != GroupPolicyKind::all_of) {
         return ff::fail(ErrorCode::invalid_dependency,
                         "the caller joins its upstreams by " +
                             std::string(to_string(group->policy)) +
@@ -456,6 +466,11 @@ Decision<SpawnResult> decide(const Snapshot& view, const PreparedSpawn& command,
         return ff::fail(ErrorCode::flow_limit_exceeded,
                         "the flow would have more than " + std::to_string(limits.members) +
                             " members or " + std::to_string(limits.edges) + " edges");
+    }
+    if (into_caller + (group != nullptr ? group->staged : 0) > limits.inbound_edges) {
+        return ff::fail(
+            ErrorCode::flow_limit_exceeded,
+            "at most " + std::to_string(limits.inbound_edges) + " edges may lead to the caller");
     }
     GraphEdit edit(view, ctx);
     Flow& flow = edit.change_flow(found->id);

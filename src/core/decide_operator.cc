@@ -59,7 +59,7 @@ Decision<StateResult> decide(const Snapshot& view, const ReplayExecution& args,
         return std::move(ok).error();
     }
     GraphEdit edit(view, ctx);
-    if (auto ok = replay(edit, view, args.execution_id, ctx); !ok) {
+    if (auto ok = replay(edit, view, args.execution_id, Upstreams::may_follow, ctx); !ok) {
         return std::move(ok).error();
     }
     const StateResult reply{found->id, edit.execution(args.execution_id)->public_state};

@@ -91,7 +91,7 @@ void arm_timer(const std::optional<Execution>& stored, Execution& current, Times
 
 bool is_being_cancelled(const Flow& flow) {
     return flow.state == FlowState::cancelled && flow.live > 0 &&
-           flow.cancellation_policy == CancellationPolicy::cancel_all;
+           flow.cancellation_policy != CancellationPolicy::flow_only;
 }
 
 bool is_held(const Flow& flow) {

@@ -6,6 +6,8 @@
 // twice or read again.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -120,6 +122,28 @@ struct FlowWork {
     TimestampMs due_at = 0;
 
     bool operator==(const FlowWork&) const = default;
+};
+
+/// What a transaction did to joins, for metrics; it is not written.
+struct FlowTally {
+    std::array<std::uint64_t, enum_count<GroupPolicyKind>> policies_set{};
+    std::uint64_t joins_satisfied = 0;  ///< whose siblings were cancelled, by why
+    std::uint64_t joins_impossible = 0;
+    std::uint64_t siblings_ended = 0;
+    std::uint64_t siblings_missing = 0;
+    std::uint64_t siblings_spared = 0;
+
+    void set(GroupPolicyKind policy) { policies_set[static_cast<std::size_t>(policy)] += 1; }
+    void add(const FlowTally& other) {
+        for (std::size_t i = 0; i < policies_set.size(); ++i) {
+            policies_set[i] += other.policies_set[i];
+        }
+        joins_satisfied += other.joins_satisfied;
+        joins_impossible += other.joins_impossible;
+        siblings_ended += other.siblings_ended;
+        siblings_missing += other.siblings_missing;
+        siblings_spared += other.siblings_spared;
+    }
 };
 
 }  // namespace ff::core

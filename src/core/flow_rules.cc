@@ -9,19 +9,13 @@ namespace ff::core {
 
 namespace {
 
-bool condition_holds(const Edge& edge, const std::optional<std::string>& result) {
+bool condition_holds(const Edge& edge, const js::Value* result) {
     if (!edge.when) {
         return true;
     }
     const auto condition = Condition::parse("when", *edge.when);
-    if (!condition) {
-        return false;  // checked when the edge was staged; a stored one that is not is never taken
-    }
-    if (!result) {
-        return condition->holds(nullptr);
-    }
-    const auto document = js::parse(*result);
-    return condition->holds(document ? &*document : nullptr);
+    // Checked when the edge was staged; a stored one that is not is never taken.
+    return condition && condition->holds(result);
 }
 
 bool has_failed(TerminalOutcome outcome) {
@@ -41,6 +35,14 @@ std::uint64_t& bucket_of(EdgeGroup& group, DependencyState state, TerminalOutcom
 
 DependencyState resolve_edge(const Edge& edge, TerminalOutcome outcome,
                              const std::optional<std::string>& result) {
+    if (!result || !edge.when || outcome != TerminalOutcome::success) {
+        return resolve_edge(edge, outcome, nullptr);
+    }
+    const auto document = js::parse(*result);
+    return resolve_edge(edge, outcome, document ? &*document : nullptr);
+}
+
+DependencyState resolve_edge(const Edge& edge, TerminalOutcome outcome, const js::Value* result) {
     const auto taken_if = [](bool holds) {
         return holds ? DependencyState::satisfied : DependencyState::not_taken;
     };

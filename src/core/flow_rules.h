@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include <ff/json.h>
+
 #include "core/records.h"
 
 namespace ff::core {
@@ -15,6 +17,8 @@ namespace ff::core {
 /// How an edge resolves when its upstream ends like this; `result` is of a success.
 DependencyState resolve_edge(const Edge& edge, TerminalOutcome outcome,
                              const std::optional<std::string>& result);
+/// The same of a result that was parsed already; null: there is none, or it is no JSON.
+DependencyState resolve_edge(const Edge& edge, TerminalOutcome outcome, const js::Value* result);
 /// Counts the resolved edge in its bucket.
 void count(EdgeGroup& group, DependencyState state, TerminalOutcome outcome);
 /// Takes the count back.

@@ -91,9 +91,23 @@ void GraphEdit::add(Edge edge) {
 }
 
 const Attempt* GraphEdit::last_attempt(const Execution& execution) const {
-    return execution.current_attempt_index
+    return execution.current_attempt_index && is_terminal(execution.state)
                ? view_.attempt(execution, *execution.current_attempt_index)
                : nullptr;
+}
+
+const js::Value* GraphEdit::last_result(const Execution& execution) {
+    if (parsed_of_ != execution.id) {
+        parsed_of_ = execution.id;
+        parsed_.reset();
+        const Attempt* attempt = last_attempt(execution);
+        if (attempt != nullptr && attempt->result) {
+            if (auto document = js::parse(*attempt->result)) {
+                parsed_ = std::move(*document);
+            }
+        }
+    }
+    return parsed_ ? &*parsed_ : nullptr;
 }
 
 // ------------------------------------------------------------------------------------ resolving
@@ -111,12 +125,8 @@ expected<ResolveResult> GraphEdit::resolve(const EdgeKey& key, TerminalOutcome o
         upstream->replay_count <= *found->fence_replays) {
         return ResolveResult{};
     }
-    std::optional<std::string> result;
-    if (found->when && outcome == TerminalOutcome::success && upstream != nullptr) {
-        if (const Attempt* attempt = last_attempt(*upstream)) {
-            result = attempt->result;
-        }
-    }
+    const bool looks = found->when && outcome == TerminalOutcome::success && upstream != nullptr;
+    const js::Value* result = looks ? last_result(*upstream) : nullptr;
     Edge& edge = change_edge(key);
     const DependencyState state = resolve_edge(edge, outcome, result);
     edge.dependency = state;
@@ -327,6 +337,9 @@ void GraphEdit::uncount_end(const FlowId& flow_id, const Execution& member) {
     if (flow.state == FlowState::completed || flow.state == FlowState::failed) {
         flow.state = FlowState::open;
         flow.finished_at.reset();
+        if (flow.deadline_at && *flow.deadline_at <= ctx_.now) {
+            flow.deadline_at.reset();  // it was for the run that is over
+        }
     }
 }
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <ff/json.h>
+
 #include "core/changes.h"
 #include "core/context.h"
 #include "core/snapshot.h"
@@ -56,8 +58,11 @@ class GraphEdit {
     expected<bool> pass_data(const Edge& edge);
     void skip(const ExecutionId& downstream);
     void flag_siblings(EdgeGroup& group, std::string_view reason);
-    /// The result of an execution that succeeded.
+    /// With the result of an execution that has ended; null while it has not.
     const Attempt* last_attempt(const Execution& execution) const;
+    /// That result as JSON; null when it has none, or not of that kind. Kept, because all edges of
+    /// an upstream are resolved one after another and each may look at it.
+    const js::Value* last_result(const Execution& execution);
 
     const Snapshot& view_;
     const Context& ctx_;
@@ -67,6 +72,8 @@ class GraphEdit {
     std::map<ExecutionId, EdgeGroup> groups_;
     std::map<EdgeKey, Edge> edges_;
     std::map<ExecutionId, ExecutionInput> inputs_;
+    std::optional<ExecutionId> parsed_of_;
+    std::optional<js::Value> parsed_;
 };
 
 /// What resolve() must see of an edge, asked for as far as it is not known yet. `edges` is how many

@@ -1,5 +1,6 @@
 #include "core/replay.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <ff/json.h>
@@ -11,40 +12,45 @@ namespace ff::core {
 
 namespace {
 
-/// Must it wait for its upstreams (again)? A member runs only when its group is satisfied: one that
-/// was skipped has an impossible group, one that was cancelled early perhaps a pending one.
-bool waits_for_upstreams(const EdgeGroup* group) {
-    return group != nullptr && group->staged > 0 && group->state != GroupState::satisfied;
+bool is_taken_back(const Edge& edge) {
+    return edge.state == EdgeState::applied && (edge.dependency == DependencyState::impossible ||
+                                                edge.dependency == DependencyState::not_taken);
 }
 
 /// Takes back what made the group impossible, blocks the execution, and counts what holds already.
-expected<void> reopen_group(GraphEdit& edit, const Snapshot& view, const ExecutionId& id) {
+expected<void> reopen_group(GraphEdit& edit, const Snapshot& view, const ExecutionId& id,
+                            Upstreams rest) {
     EdgeGroup& group = edit.change_group(*edit.execution(id)->flow_id, id);
     group.state = GroupState::pending;
     group.satisfied_at.reset();
     group.siblings_pending = false;
     group.siblings_reason.reset();
+    const auto edges = view.inbound(id);
+    const bool was_failed = std::ranges::any_of(
+        edges, [](const Edge* edge) { return edge->dependency == DependencyState::impossible; });
     std::vector<EdgeKey> succeeded;  // meanwhile, by a replay of the upstream
-    for (const Edge* found : view.inbound(id)) {
-        if (found->state != EdgeState::applied ||
-            found->dependency == DependencyState::unsatisfied ||
-            found->dependency == DependencyState::satisfied) {
+    for (const Edge* found : edges) {
+        const Execution* upstream = edit.execution(found->upstream);
+        if (!is_taken_back(*found) || upstream == nullptr) {
+            continue;  // one that is gone cannot end again: what it was goes on to count
+        }
+        const bool was_impossible = found->dependency == DependencyState::impossible;
+        const bool ended = is_terminal(upstream->state);
+        const bool succeeds =
+            ended && was_impossible && upstream->state.outcome == TerminalOutcome::success;
+        // A branch that was not taken is no reason to wait, unless there is no other.
+        if (ended && !succeeds && (rest == Upstreams::stay || (!was_impossible && was_failed))) {
             continue;
         }
         Edge& edge = edit.change_edge(found->key);
-        const bool was_impossible = edge.dependency == DependencyState::impossible;
         uncount(group, *edge.dependency, *edge.outcome);
         edge.dependency = DependencyState::unsatisfied;
         edge.outcome.reset();
         edge.resolved_at.reset();
         edge.fence_replays.reset();
-        const Execution* upstream = edit.execution(edge.upstream);
-        if (upstream == nullptr || !is_terminal(upstream->state)) {
-            continue;
-        }
-        if (was_impossible && upstream->state.outcome == TerminalOutcome::success) {
+        if (succeeds) {
             succeeded.push_back(edge.key);
-        } else {
+        } else if (ended) {
             edge.fence_replays = upstream->replay_count;  // that end was the reason: not again
         }
     }
@@ -57,6 +63,10 @@ expected<void> reopen_group(GraphEdit& edit, const Snapshot& view, const Executi
 }
 
 }  // namespace
+
+bool waits_for_upstreams(const EdgeGroup* group) {
+    return group != nullptr && group->staged > 0 && group->state != GroupState::satisfied;
+}
 
 expected<void> check_replay(const Snapshot& view, const Execution& e, const Context& ctx) {
     if (!is_terminal(e.state)) {
@@ -105,7 +115,7 @@ void need_replay(const Snapshot& view, const ExecutionId& id, ReadSet& set) {
     }
 }
 
-expected<void> replay(GraphEdit& edit, const Snapshot& view, const ExecutionId& id,
+expected<void> replay(GraphEdit& edit, const Snapshot& view, const ExecutionId& id, Upstreams rest,
                       const Context& ctx) {
     const bool waits =
         edit.execution(id)->flow_id.has_value() && waits_for_upstreams(edit.group(id));
@@ -132,7 +142,6 @@ expected<void> replay(GraphEdit& edit, const Snapshot& view, const ExecutionId& 
     make_eligible(e, ctx.now);
     js::Object details{{"branch", "normal"}};
     if (waits) {
-        FF_TRY_VOID(reopen_group(edit, view, id));
         details = js::Object{{"branch", "skipped_flow_member"}, {"groups_reset", 1}};
     }
     ExecutionEvent history = lease_event(view, e, LeaseEventType::replay_initiated, ctx.now);
@@ -140,6 +149,17 @@ expected<void> replay(GraphEdit& edit, const Snapshot& view, const ExecutionId& 
     edit.changes().events.push_back(std::move(history));
     edit.changes().log_events.push_back(
         operator_event(view, e, "replayed", js::dump(js::Value(std::move(details))), ctx.now));
+    if (!waits) {
+        return {};
+    }
+    FF_TRY_VOID(reopen_group(edit, view, id, rest));
+    if (is_terminal(edit.execution(id)->state)) {
+        // Skipped again at once, by what has happened meanwhile. The row has ended before and
+        // after, so nobody else sees that it did.
+        const FlowId flow = *edit.execution(id)->flow_id;
+        edit.count_end(flow, "");
+        edit.changes().follow_ups.push_back({{flow, FlowWorkKind::ended, id}, {}, ctx.now});
+    }
     return {};
 }
 

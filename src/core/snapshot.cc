@@ -198,6 +198,11 @@ const FlowWork* Snapshot::work(const FlowWorkKey& key) const {
     return it->second.get();
 }
 
+bool Snapshot::knows_work(const FlowWorkKey& key) const {
+    const auto it = flow_work.find(key);
+    return it != flow_work.end() && it->second.loaded;
+}
+
 const std::vector<ExecutionId>& Snapshot::parked(const std::string& gate) const {
     FF_CHECK(knows_parked(gate), "the queue of a gate was not loaded");
     return parked_.at(gate);
@@ -380,6 +385,7 @@ void Snapshot::apply(Changes&& changes) {
     waits.apply(changes);
     streams.apply(changes);
     limits.apply(changes);
+    flow_tally.add(changes.flow_tally);
     std::ranges::move(changes.put_routes, std::back_inserter(new_routes));
     for (auto& lane : changes.put_lanes) {
         auto name = lane.name;
@@ -536,6 +542,7 @@ void Snapshot::clear() {
     }
     events.clear();
     log_events.clear();
+    flow_tally = {};
     empty(by_id_);
     empty(by_eid_);
     empty(own_outbound_);

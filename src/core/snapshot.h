@@ -180,6 +180,7 @@ class Snapshot {
     [[nodiscard]] bool knows_inbound(const ExecutionId& id) const;
     [[nodiscard]] bool knows_group(const ExecutionId& downstream) const;
     [[nodiscard]] bool knows_parked(const std::string& gate) const;
+    [[nodiscard]] bool knows_work(const FlowWorkKey& key) const;
 
     // ---- for the store: filling.
     ExecutionCell& cell(const ExecutionId& id);
@@ -224,6 +225,8 @@ class Snapshot {
     std::map<WebhookId, Tracked<Webhook>> webhooks;
     std::vector<ExecutionEvent> events;
     std::vector<LogEvent> log_events;
+    /// Not written: what metrics count.
+    FlowTally flow_tally;
 
   private:
     const ExecutionCell& loaded_cell(const ExecutionId& id) const;

@@ -173,6 +173,7 @@ expected<bool> Batch::handle_due_flows(Run& run, std::size_t limit) {
     FF_TRY(const auto waiting, store_.scan_work(ctx_.now, limit, snapshot_));
     core::Changes taken;
     for (const core::FlowWorkKey& key : waiting) {
+        joins_resumed_ += key.kind == core::FlowWorkKind::cancel_siblings ? 1 : 0;
         work_.push_back(*snapshot_.work(key));
         taken.delete_work.push_back(key);
     }
@@ -341,6 +342,24 @@ expected<void> Batch::follow_up() {
     return turns_.give_turns();
 }
 
+void Batch::note_scheduled(Run& run) const {
+    for (Outcome& outcome : run.outcomes) {
+        const auto* cancel = ff::get_if<CancelFlow>(&outcome.pending.command);
+        if (cancel == nullptr || !outcome.response) {
+            continue;
+        }
+        if (auto* reply = ff::get_if<CancelFlowResult>(&*outcome.response)) {
+            const core::FlowWorkKey first{cancel->flow_id, core::FlowWorkKind::cancel_member,
+                                          ExecutionId{}};
+            const auto left = std::ranges::find_if(
+                snapshot_.flow_work.lower_bound(first), snapshot_.flow_work.end(),
+                [](const auto& entry) { return entry.second.current.has_value(); });
+            reply->scheduled = !reply->already_terminal && left != snapshot_.flow_work.end() &&
+                               left->first.flow == first.flow && left->first.kind == first.kind;
+        }
+    }
+}
+
 expected<void> Batch::decide_all(std::vector<Pending>& commands, Run& run) {
     std::vector<Pending> claims;
     expected<void> failure;  // the store's; all commands still get a place in the outcomes
@@ -380,6 +399,7 @@ expected<void> Batch::begin(TimestampMs now) {
     turns_.begin();
     snapshot_.limits.now = now;
     rows_changed_ = 0;
+    joins_resumed_ = 0;
     began_ = std::chrono::steady_clock::now();
     return store_.begin();
 }
@@ -440,6 +460,9 @@ Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_
     for (Pending& pending : commands) {
         run.outcomes.push_back({std::move(pending), Response(Done{})});
     }
+    if (ok) {
+        note_scheduled(run);
+    }
     if (!ok) {
         store_.rollback();
         fail(run, std::move(ok).error(), due_ok ? Suspect::others : Suspect::due);
@@ -485,6 +508,7 @@ expected<void> Batch::commit(Run& run) {
     }
     FF_TRY_VOID(store_.commit(snapshot_, ctx_.now, settings_.retention_ms));
     tally_.committed(snapshot_, std::chrono::steady_clock::now() - began_);
+    tally_.resumed_joins(joins_resumed_);
     for (const core::LogEvent& event : snapshot_.log_events) {
         if (event.type == "budget_soft_breach") {
             warn_("a budget is past its soft limit: " + event.payload);

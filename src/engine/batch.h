@@ -84,6 +84,7 @@ class Batch {
     void note_commit() { unsynced_ = true; }
 
     void warn(const std::string& text) const { warn_(text); }
+    Tally& tally() { return tally_; }
     ClaimDesk& claims() { return desk_; }
     TurnDesk& turns() { return turns_; }
     store::Store& store() { return store_; }
@@ -94,6 +95,8 @@ class Batch {
     expected<void> load(const core::ReadSet& set);
     expected<void> load_all(const std::vector<Pending>& commands);
     expected<void> decide_all(std::vector<Pending>& commands, Run& run);
+    /// Tells who cancelled a flow whether members of it are left for later transactions.
+    void note_scheduled(Run& run) const;
     expected<void> handle_due(Run& run, std::size_t due_max);
     /// Flows whose time has come, and work that waits in the store. False: there may be more.
     expected<bool> handle_due_flows(Run& run, std::size_t limit);
@@ -161,6 +164,7 @@ class Batch {
     std::vector<core::FlowWork> work_;         ///< what follows from changes of this transaction
     std::vector<core::LimitWork> limit_work_;  ///< slots that are given back by it
     std::size_t rows_changed_ = 0;             ///< by it
+    std::uint64_t joins_resumed_ = 0;          ///< cancels of siblings that it goes on with
     std::unordered_map<core::Eid, Failing> failing_;
     std::map<core::LimitKey, Failing> failing_limits_;
 };

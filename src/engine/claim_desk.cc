@@ -340,6 +340,11 @@ expected<std::optional<core::Changes>> ClaimDesk::hold_back(const core::Executio
     if (!snapshot.knows_flow(flow)) {
         return std::nullopt;
     }
+    core::ReadSet more;
+    core::read_flow_of(snapshot, member.id, more);
+    if (!more.empty()) {
+        FF_TRY_VOID(store_.load(more, snapshot));
+    }
     return core::hold_back(snapshot, member, ctx);
 }
 

@@ -146,13 +146,13 @@ expected<FlowPage> answer(const ListFlows& op, const ReadContext& c) {
         for (;;) {
             FF_TRY(const auto flows, reader.flows(op.partition, after, page_max));
             for (const core::Flow& flow : flows) {
-                if (page.flows.size() == limit) {
-                    page.next_cursor = page.flows.back().flow_id;
-                    return {};
-                }
                 after = flow.id;
                 if ((op.ns && flow.ns != *op.ns) || (op.status && status_of(flow) != *op.status)) {
                     continue;
+                }
+                if (page.flows.size() == limit) {
+                    page.next_cursor = page.flows.back().flow_id;
+                    return {};
                 }
                 page.flows.push_back({flow.id, flow.kind, flow.ns, status_of(flow), flow.node_count,
                                       flow.created_at});

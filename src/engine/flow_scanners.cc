@@ -2,10 +2,12 @@
 // these find nothing in a healthy store, except edges that a client staged and forgot to apply.
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "core/cascade.h"
 #include "core/decide.h"
 #include "core/flow_invariants.h"
+#include "core/flow_rules.h"
 #include "engine/scanners.h"
 
 namespace ff::engine {
@@ -69,6 +71,21 @@ expected<void> Scanners::visit_flows(std::optional<FlowId>& at, const FlowVisit&
     });
 }
 
+expected<void> Scanners::count_cancels() {
+    std::set<FlowId> flows;
+    FF_TRY_VOID(batch_.store().read([&](store::Reader& reader) -> expected<void> {
+        FF_TRY(const auto work, reader.flow_work(std::nullopt, rows_per_pass));
+        for (const core::FlowWork& each : work) {
+            if (each.key.kind == core::FlowWorkKind::cancel_member) {
+                flows.insert(each.key.flow);
+            }
+        }
+        return {};
+    }));
+    batch_.tally().cancel_backlog(flows.size());
+    return {};
+}
+
 expected<ScannerResult> Scanners::flow_projector(TimestampMs /*now*/) {
     ScannerResult result;
     FF_TRY_VOID(visit_flows(projector_at_, [&](const core::FlowRows& rows) {
@@ -77,6 +94,7 @@ expected<ScannerResult> Scanners::flow_projector(TimestampMs /*now*/) {
         }
     }));
     result.errors = result.findings.size();
+    FF_TRY_VOID(count_cancels());
     return result;
 }
 
@@ -94,7 +112,9 @@ expected<ScannerResult> Scanners::dependency_reconciler(TimestampMs now) {
         const bool waits = std::ranges::any_of(rows.members, [&](const core::Execution& member) {
             return member.gate == core::gate_of(flow);
         });
-        if (waits && !rows.flow.paused && rows.flow.slots < rows.flow.max_active_members) {
+        const bool room =
+            rows.flow.max_active_members == 0 || rows.flow.slots < rows.flow.max_active_members;
+        if (waits && !rows.flow.paused && room) {
             overdue.push_back({{flow, core::FlowWorkKind::unpark, ExecutionId{}}, {}, now});
         }
     }));

@@ -103,6 +103,8 @@ class Scanners {
     expected<ScannerResult> budget_reconciler(TimestampMs now);
     /// Compares what policies count with what they gave, and puts it right.
     expected<ScannerResult> quota_reconciler(TimestampMs now);
+    /// Counts the flows that have members which are still to be cancelled.
+    expected<void> count_cancels();
     using FlowVisit = std::function<void(const core::FlowRows&)>;
     /// The next flows after `at` that have not ended, whole; moves it.
     expected<void> visit_flows(std::optional<FlowId>& at, const FlowVisit& visit);

@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "core/admission.h"
+#include "core/flow_rules.h"
 
 namespace ff::engine {
 
@@ -95,6 +96,40 @@ void Tally::count_refusal(const core::ExecutionCell& cell) {
     budget_hits_[dimension] += 1;
 }
 
+void Tally::count_sibling(const core::ExecutionCell& cell) {
+    const auto& now = cell.execution.current;
+    const auto& before = cell.execution.stored;
+    if (cell.execution.dirty && now && is_terminal(now->state) && before &&
+        !is_terminal(before->state) &&
+        (now->cancellation_reason == core::sibling_satisfied ||
+         now->cancellation_reason == core::sibling_impossible)) {
+        flows_.siblings_cancelled += 1;
+    }
+}
+
+void Tally::count_joins(const core::FlowTally& tally) {
+    for (std::size_t i = 0; i < tally.policies_set.size(); ++i) {
+        flows_.policies_set[i] += tally.policies_set[i];
+    }
+    flows_.joins_satisfied += tally.joins_satisfied;
+    flows_.joins_impossible += tally.joins_impossible;
+    flows_.siblings_ended += tally.siblings_ended;
+    flows_.siblings_missing += tally.siblings_missing;
+    flows_.siblings_spared += tally.siblings_spared;
+}
+
+void Tally::resumed_joins(std::uint64_t count) {
+    if (count > 0) {
+        const std::lock_guard lock(mutex_);
+        flows_.joins_resumed += count;
+    }
+}
+
+void Tally::cancel_backlog(std::uint64_t flows) {
+    const std::lock_guard lock(mutex_);
+    flows_.cancel_backlog = flows;
+}
+
 void Tally::committed(const core::Snapshot& snapshot, std::chrono::nanoseconds took) {
     transactions_.observe(took);
     const std::lock_guard lock(mutex_);
@@ -107,7 +142,9 @@ void Tally::committed(const core::Snapshot& snapshot, std::chrono::nanoseconds t
     for (const core::ExecutionCell& cell : snapshot.cells) {
         count_attempts(snapshot, cell);
         count_refusal(cell);
+        count_sibling(cell);
     }
+    count_joins(snapshot.flow_tally);
     for (const core::FrameRow& frame : snapshot.streams.frames) {
         frames_[static_cast<std::size_t>(frame.mode)] += 1;
     }
@@ -145,6 +182,7 @@ void Tally::fill(EngineStats& stats) const {
     stats.soft_breaches = soft_breaches_;
     stats.hard_breaches = hard_breaches_;
     stats.frames = frames_;
+    stats.flows = flows_;
     for (const auto& [name, lane] : lanes_) {
         stats.lanes.push_back(lane);
     }

@@ -35,6 +35,10 @@ class Tally {
     void run_again(ErrorCode reason);
     /// These are about to be answered. Writer thread.
     void answered(const std::vector<Outcome>& outcomes);
+    /// So many cancels of siblings were put off and have been gone on with. Writer thread.
+    void resumed_joins(std::uint64_t count);
+    /// So many flows have members that are still to be cancelled. Writer thread.
+    void cancel_backlog(std::uint64_t flows);
     /// The log was synced. Any thread.
     void synced(std::chrono::nanoseconds took) { syncs_.observe(took); }
 
@@ -46,6 +50,9 @@ class Tally {
     void count_attempts(const core::Snapshot& snapshot, const core::ExecutionCell& cell);
     /// One that a limit has just refused.
     void count_refusal(const core::ExecutionCell& cell);
+    /// One that ends because a join does not need it any more.
+    void count_sibling(const core::ExecutionCell& cell);
+    void count_joins(const core::FlowTally& tally);
 
     AtomicHistogram transactions_;
     AtomicHistogram syncs_;
@@ -63,6 +70,7 @@ class Tally {
     std::uint64_t soft_breaches_ = 0;                            // guarded by mutex_
     std::uint64_t hard_breaches_ = 0;                            // guarded by mutex_
     std::array<std::uint64_t, enum_count<FrameMode>> frames_{};  // guarded by mutex_
+    FlowStats flows_;                                            // guarded by mutex_
     std::unordered_map<core::RouteId, LaneStats*> of_route_;     // writer thread only
 };
 

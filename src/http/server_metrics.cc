@@ -85,6 +85,31 @@ void write_events(Exposition& out, const EngineStats& stats) {
     write_each<FrameMode>(out, "mode", stats.frames);
 }
 
+void write_flows(Exposition& out, const FlowStats& flows) {
+    out.family("ff_edge_group_policy_total", MetricType::counter,
+               "Policies of joins that were set, by kind.");
+    write_each<GroupPolicyKind>(out, "policy", flows.policies_set);
+    out.family("ff_sibling_cancel_dispatched_total", MetricType::counter,
+               "Joins that cancelled those who were no longer needed, by why.");
+    out.sample({{"reason", "sibling_quorum_satisfied"}}, flows.joins_satisfied);
+    out.sample({{"reason", "sibling_quorum_impossible"}}, flows.joins_impossible);
+    out.family("ff_sibling_cancel_disposition_total", MetricType::counter,
+               "What became of those who were no longer needed.");
+    out.sample({{"disposition", "cancelled"}}, flows.siblings_cancelled);
+    out.sample({{"disposition", "already_terminal"}}, flows.siblings_ended);
+    out.sample({{"disposition", "not_found"}}, flows.siblings_missing);
+    out.sample({{"disposition", "spared"}}, flows.siblings_spared);
+    // A cancel that is put off is a row which the next transaction takes: nothing grows stale.
+    out.family("ff_sibling_cancel_reconcile_total", MetricType::counter,
+               "Joins whose cancelling was put off, by what was found later.");
+    out.sample({{"action", "completed_drain"}}, flows.joins_resumed);
+    out.sample({{"action", "sremmed_stale"}}, std::uint64_t{0});
+    out.sample({{"action", "no_op"}}, std::uint64_t{0});
+    out.family("ff_cancel_backlog_depth", MetricType::gauge,
+               "Flows with members that are still to be cancelled, counted to 10000.");
+    out.sample({}, flows.cancel_backlog);
+}
+
 void write_engine(Exposition& out, const EngineStats& stats) {
     write_lanes(out, stats);
     write_limits(out, stats);
@@ -94,6 +119,7 @@ void write_engine(Exposition& out, const EngineStats& stats) {
     write_store(out, stats);
     write_scanners(out, stats);
     write_events(out, stats);
+    write_flows(out, stats.flows);
     out.family("ff_poll_waiting", MetricType::gauge, "Claims that wait for work now.");
     out.sample({}, stats.waiting_claims);
 }

@@ -126,9 +126,10 @@ const std::string flows_due =
 const std::string flows_held = "SELECT flow_id FROM ff_flow WHERE held = 1";
 const std::string flow_ids_after =
     "SELECT flow_id FROM ff_flow WHERE flow_id > $1 ORDER BY flow_id LIMIT $2";
-// edge_state 0 is pending.
+// edge_state 0 is pending, flow_state 0 is open.
 const std::string edges_staged =
-    "SELECT flow_id, edge_id FROM ff_edge WHERE edge_state = 0 AND created_at < $1"
+    "SELECT flow_id, edge_id FROM ff_edge WHERE edge_state = 0 AND created_at < $1 AND EXISTS"
+    " (SELECT 1 FROM ff_flow f WHERE f.flow_id = ff_edge.flow_id AND f.flow_state = 0)"
     " ORDER BY created_at, flow_id, edge_id LIMIT $2";
 const std::string work_due =
     select_where<FlowWork>("due_at <= $1 ORDER BY due_at, flow_id, kind, execution_id LIMIT $2");

@@ -160,7 +160,17 @@ expected<std::vector<FlowId>> MemoryStore::scan_flows(const std::optional<FlowId
 
 expected<std::vector<EdgeKey>> MemoryStore::scan_staged(TimestampMs before, std::size_t limit) {
     FF_CHECK(swept_, "no transaction is open");
-    return seconds_until(rows_->staged, before - 1, limit);
+    std::vector<EdgeKey> out;
+    for (const auto& [at, key] : rows_->staged) {
+        if (at >= before || out.size() >= limit) {
+            break;
+        }
+        const auto flow = rows_->flows.find(key.flow);
+        if (flow != rows_->flows.end() && flow->second.state == FlowState::open) {
+            out.push_back(key);
+        }
+    }
+    return out;
 }
 
 // ------------------------------------------------------------------------------------ writing

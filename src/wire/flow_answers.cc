@@ -1,4 +1,6 @@
 // Writing the answers of flows. Those of older routes have exactly the members of spec 03 and 07.
+#include <utility>
+
 #include "wire/answer_out.h"
 #include "wire/flow_records.h"
 
@@ -209,8 +211,13 @@ Answer write_inputs(const InputsResult& found, InputsForm form) {
     ObjectOut object(out);
     object.key("inputs");
     out.push_back('{');
+    bool first = true;
     for (std::size_t i = 0; i < found.inputs.size(); ++i) {
-        out += i > 0 ? "," : "";
+        // Several edges may pass on under one name, which stands once in an object: the last wins.
+        if (i + 1 < found.inputs.size() && found.inputs[i].name == found.inputs[i + 1].name) {
+            continue;
+        }
+        out += std::exchange(first, false) ? "" : ",";
         write(out, found.inputs[i].name);
         out.push_back(':');
         write_input_value(out, found.inputs[i]);

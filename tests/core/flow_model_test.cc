@@ -4,6 +4,7 @@
 
 #include <array>
 #include <deque>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -201,6 +202,32 @@ class Machine {
     }
     [[nodiscard]] const std::vector<std::string>& violations() const { return world_.violations; }
 
+    /// False when it is refused.
+    bool retry(std::optional<std::size_t> from) {
+        RetryFlow op{world_.records.flows.begin()->first};
+        if (from) {
+            op.from = ids_[*from];
+        }
+        return world_.run(op).has_value();
+    }
+    /// Ends whatever can run, until nothing can. Answers how many are left that have not ended.
+    std::size_t end_all(Node how) {
+        for (bool moved = true; moved;) {
+            moved = false;
+            for (std::size_t i = 0; i < ids_.size(); ++i) {
+                if (at(i) == Node::ready) {
+                    end(i, how);
+                    moved = true;
+                }
+            }
+        }
+        std::size_t live = 0;
+        for (std::size_t i = 0; i < ids_.size(); ++i) {
+            live += is_live(at(i)) ? 1 : 0;
+        }
+        return live;
+    }
+
   private:
     World world_;
     std::vector<ExecutionId> ids_;
@@ -222,6 +249,7 @@ std::string describe(const Shape& shape) {
 struct Search {
     std::size_t states = 0;
     std::size_t moves = 0;
+    std::size_t retries = 0;
 
     void run(const Shape& shape) {
         std::set<std::string> seen;
@@ -229,12 +257,37 @@ struct Search {
     }
 
   private:
+    /// However a flow has ended and wherever a retry begins: what it runs again ends again.
+    void check_retries(const Shape& shape, const Model& model, const Machine& machine) {
+        for (std::size_t i = 0; i < shape.nodes; ++i) {
+            if (is_live(model.at(i))) {
+                return;
+            }
+        }
+        for (std::size_t from = 0; from <= shape.nodes; ++from) {
+            Machine again = machine;
+            if (!again.retry(from == shape.nodes ? std::nullopt : std::optional(from))) {
+                continue;
+            }
+            for (const Node how : {Node::done, Node::failed}) {
+                Machine acted = again;
+                ++retries;
+                ASSERT_EQ(acted.end_all(how), 0U)
+                    << describe(shape) << "from " << model.key() << ": a retry from " << from
+                    << ", then all end " << static_cast<char>(how);
+                ASSERT_TRUE(acted.violations().empty())
+                    << describe(shape) << "from " << model.key() << ": retried from " << from
+                    << ": " << acted.violations().front();
+            }
+        }
+    }
     void walk(const Shape& shape, const Model& model, const Machine& machine,
               std::set<std::string>& seen) {
         if (!seen.insert(model.key()).second || ::testing::Test::HasFatalFailure()) {
             return;
         }
         ++states;
+        check_retries(shape, model, machine);
         for (std::size_t i = 0; i < shape.nodes; ++i) {
             std::vector<Node> ends;
             if (model.at(i) == Node::ready) {
@@ -327,6 +380,7 @@ TEST(FlowModel, EveryGraphOfUpToFourNodesEndsAsTheModelSays) {
     RecordProperty("moves", static_cast<int>(search.moves));
     EXPECT_GT(graphs, 40U);
     EXPECT_GT(search.states, 5'000U);
+    EXPECT_GT(search.retries, 5'000U);
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 // The arithmetic of flows, and looking into results (spec 03 sections 6 and 21).
 #include <gtest/gtest.h>
 
+#include "core/cascade.h"
 #include "core/flow_rules.h"
 #include "core/json_path.h"
+#include "support/world.h"
 
 namespace ff::core {
 namespace {
@@ -94,7 +96,8 @@ TEST(ResolveEdge, AConditionDecidesASuccess) {
     EXPECT_EQ(how(R"({"n":3})"), DependencyState::not_taken);
     EXPECT_EQ(how("not json"), DependencyState::not_taken);
     EXPECT_EQ(how(std::nullopt), DependencyState::not_taken);
-    EXPECT_EQ(resolve_edge(edge, TerminalOutcome::failed, {}), DependencyState::impossible);
+    EXPECT_EQ(resolve_edge(edge, TerminalOutcome::failed, std::nullopt),
+              DependencyState::impossible);
 }
 
 bool holds(std::string_view condition, std::string_view document) {
@@ -165,6 +168,22 @@ TEST(SummaryState, FollowsTheMembers) {
               "completed")
         << "a race that was won";
     EXPECT_EQ(summary_state(FlowState::cancelled, {{P::cancelled, 1}}, 0), "cancelled");
+}
+
+TEST(Unpark, IsDoneAgainWhenAnotherProcessWasAtAMember) {
+    testing::World world;
+    core::Snapshot view = world.empty_view();
+    Flow flow;
+    flow.id = FlowId{new_uuid()};
+    view.load_flow(flow.id, flow);
+    view.load_parked(gate_of(flow.id), {});
+    const FlowWork work{{flow.id, FlowWorkKind::unpark, ExecutionId{}}, {}, world.now};
+    EXPECT_TRUE(decide(view, work, world.context()).changes.put_work.empty());
+    view.load_parked_partly(gate_of(flow.id));
+    const auto kept = decide(view, work, world.context()).changes.put_work;
+    ASSERT_EQ(kept.size(), 1U);
+    EXPECT_EQ(kept[0].key, work.key);
+    EXPECT_GT(kept[0].due_at, world.now);
 }
 
 }  // namespace

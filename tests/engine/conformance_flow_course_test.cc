@@ -220,12 +220,16 @@ TEST_P(FlowConformance, ARetryRunsAJoinAgainWhoseOtherSiblingsWereCancelled) {
     ASSERT_EQ(shown(flow.nodes.at("c")), "cancelled") << "two of three could not be had any more";
     auto replayed = ok(RetryFlow{flow.flow_id}).replayed;
     std::ranges::sort(replayed);
-    Ids expected{flow.nodes.at("a"), flow.nodes.at("b"), flow.nodes.at("j")};
+    Ids expected{flow.nodes.at("a"), flow.nodes.at("b"), flow.nodes.at("c"), flow.nodes.at("j")};
     std::ranges::sort(expected);
     EXPECT_EQ(replayed, expected);
     succeed(flow.nodes.at("a"));
     succeed(flow.nodes.at("b"));
     EXPECT_EQ(shown(flow.nodes.at("j")), "waiting");
+    succeed(flow.nodes.at("j"));
+    settle();
+    EXPECT_EQ(flow_of(flow.flow_id).public_flow_state, FlowState::completed)
+        << "c was cancelled again, because two were enough";
 }
 
 TEST_P(FlowConformance, AFlowThatHasEndedDoesNotGoOn) {

@@ -242,6 +242,35 @@ TEST_P(EngineStatsTest, TransactionsAndSyncsAreTimed) {
     EXPECT_GT(stats.transactions.sum_us, 0U);
 }
 
+TEST_P(EngineStatsTest, JoinsAndWhatTheyCancelAreCounted) {
+    SubmitFlow op;
+    op.flow_kind = "race";
+    op.ns = "acme";
+    op.nodes = {{"a", job(), {}},
+                {"b", job("slow"), {}},
+                {"c", job("slow"), {}},
+                {"first", job("later"), GroupPolicy::any_of(OnSatisfied::cancel_remaining)},
+                {"all", job("later"), {}}};
+    op.edges = {{"a", "first", {}, {}, {}},
+                {"b", "first", {}, {}, {}},
+                {"c", "first", {}, {}, {}},
+                {"c", "all", {}, {}, {}}};
+    const auto flow = ok(op);
+    ok(Complete{claim().handle});
+    const FlowStats stats = engine_->stats().flows;
+    EXPECT_EQ(stats.policies_set[static_cast<std::size_t>(GroupPolicyKind::any_of)], 1U);
+    EXPECT_EQ(stats.joins_satisfied, 1U);
+    EXPECT_EQ(stats.joins_impossible, 0U);
+    EXPECT_EQ(stats.siblings_cancelled, 1U);
+    EXPECT_EQ(stats.siblings_spared, 1U) << "`all` waits for c";
+    ok(CancelFlowHeader{flow.flow_id, "x", CancellationPolicy::cancel_all, 60'000});
+    ok(RunScanner{"flow_projector"});
+    EXPECT_EQ(engine_->stats().flows.cancel_backlog, 1U);
+    after(60'000);
+    ok(RunScanner{"flow_projector"});
+    EXPECT_EQ(engine_->stats().flows.cancel_backlog, 0U);
+}
+
 TEST_P(EngineStatsTest, PassesAreTimed) {
     ok(RunScanner{"grant_sweep"});
     ok(RunScanner{"grant_sweep"});

@@ -64,6 +64,31 @@ TEST(ServerMetrics, EventsAndFramesAreToldByFamilyAndMode) {
     EXPECT_EQ(out.value("ff_stream_frames_total", {{"mode", "durable"}}), 0);
 }
 
+TEST(ServerMetrics, JoinsAndCancelsOfFlowsAreTold) {
+    EngineStats stats;
+    stats.flows.policies_set[static_cast<std::size_t>(GroupPolicyKind::quorum)] = 2;
+    stats.flows.joins_satisfied = 3;
+    stats.flows.siblings_cancelled = 5;
+    stats.flows.siblings_spared = 1;
+    stats.flows.joins_resumed = 4;
+    stats.flows.cancel_backlog = 6;
+    ServerMetrics metrics("1", "sqlite");
+    metrics.watch([&] { return stats; });
+    const ParsedExposition out = parsed(metrics);
+    EXPECT_EQ(out.value("ff_edge_group_policy_total", {{"policy", "quorum"}}), 2);
+    EXPECT_EQ(out.value("ff_edge_group_policy_total", {{"policy", "all_of"}}), 0);
+    EXPECT_EQ(
+        out.value("ff_sibling_cancel_dispatched_total", {{"reason", "sibling_quorum_satisfied"}}),
+        3);
+    EXPECT_EQ(
+        out.value("ff_sibling_cancel_dispatched_total", {{"reason", "sibling_quorum_impossible"}}),
+        0);
+    EXPECT_EQ(out.value("ff_sibling_cancel_disposition_total", {{"disposition", "cancelled"}}), 5);
+    EXPECT_EQ(out.value("ff_sibling_cancel_disposition_total", {{"disposition", "spared"}}), 1);
+    EXPECT_EQ(out.value("ff_sibling_cancel_reconcile_total", {{"action", "completed_drain"}}), 4);
+    EXPECT_EQ(out.value("ff_cancel_backlog_depth", {}), 6);
+}
+
 TEST(ServerMetrics, ManyThreadsMayAnswerOneRoute) {
     ServerMetrics metrics("1", "sqlite");
     RouteMetrics& route = metrics.route("GET", "/v1/x");

@@ -86,7 +86,8 @@ TEST(Catalogue, statements_find_their_rows_through_an_index_in_order) {
         {"edges in", sql::edges_in,
          "SEARCH ff_edge USING INDEX ff_edge_by_downstream (downstream_id=?)"},
         {"staged edges", sql::edges_staged,
-         "SEARCH ff_edge USING INDEX ff_edge_staged (created_at<?)"},
+         "SEARCH ff_edge USING INDEX ff_edge_staged (created_at<?); CORRELATED SCALAR SUBQUERY 1; "
+         "SEARCH f USING PRIMARY KEY (flow_id=?)"},
         {"group", sql::group_by_key,
          "SEARCH ff_edge_group USING PRIMARY KEY (flow_id=? AND downstream_id=?)"},
         {"groups of a flow", sql::groups_of_flow,

@@ -649,6 +649,10 @@ TEST_P(StoreContract, staged_edges_are_those_that_were_not_applied_in_time) {
     older.state = EdgeState::applied;
     put(store(), changes(older));
     EXPECT_EQ(staged(t0 + 2, 9), (std::vector{old.key, young.key}));
+    Flow over = flow_of(2);
+    over.state = FlowState::cancelled;
+    put(store(), changes(over));
+    EXPECT_EQ(staged(t0 + 2, 1), (std::vector{young.key})) << "a flow that is over takes none";
 }
 
 // -------------------------------------------------------------------------------------- reads

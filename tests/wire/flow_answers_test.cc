@@ -274,6 +274,9 @@ TEST(FlowAnswers, InputsAreSpelledForPeople) {
     EXPECT_TRUE(rows.body.starts_with(R"({"items":[{"name":"bytes","execution_id":)")) << rows.body;
     EXPECT_TRUE(taken<ReadInputs>(rows) == found);
     EXPECT_EQ(text_of(write_answer<ReadInputs>({})), R"(200 {"inputs":{}})");
+    found.inputs = {{"x", execution(2), "1", "json"}, {"x", execution(3), "2", "json"}};
+    EXPECT_EQ(text_of(write_inputs(found, InputsForm::values)), R"(200 {"inputs":{"x":2}})")
+        << "a name stands once";
 }
 
 TEST(FlowAnswers, OfTheGraph) {

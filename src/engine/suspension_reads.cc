@@ -484,7 +484,8 @@ expected<SuspendedPage> answer(const ListSuspended& op, const ReadContext& c) {
 namespace {
 
 /// Up to the limit of the page in signals, and in bytes.
-expected<void> fill(SignalPage& page, store::Reader& reader, core::Eid eid, const ListSignals& op) {
+expected<void> fill_page(SignalPage& page, store::Reader& reader, core::Eid eid,
+                         const ListSignals& op) {
     const Payloads payloads = op.with_payload ? Payloads::read : Payloads::left_out;
     const std::size_t limit = page_of(op.limit);
     std::size_t bytes = 0;
@@ -523,7 +524,7 @@ expected<SignalPage> answer(const ListSignals& op, const ReadContext& c) {
             }
             return {};
         }
-        return fill(page, reader, e->eid, op);
+        return fill_page(page, reader, e->eid, op);
     }));
     return page;
 }

@@ -109,6 +109,15 @@ wire::Answer invalid_page() {
                         "It is incomplete or was changed. Ask for a new one.");
 }
 
+/// What people see of a refusal.
+wire::Answer guessed_page(const wire::Answer& refusal) {
+    wire::Answer page = message_page(refusal.status, "Not now",
+                                     "Too many links that were not valid came from your network. "
+                                     "Try again in a minute.");
+    page.headers.insert(page.headers.end(), refusal.headers.begin(), refusal.headers.end());
+    return page;
+}
+
 wire::Answer used_page() {
     return message_page(410, "This link has been used",
                         "The answer that was given with it stands. Nothing has been changed.");
@@ -169,8 +178,8 @@ class Visit : public std::enable_shared_from_this<Visit> {
 
     void when_proved(Next next) {
         next_ = next;
-        if (auto refusal = refuse_guessing(service_, exchange_.peer)) {
-            answer(std::move(*refusal));
+        if (const auto refusal = refuse_guessing(service_, exchange_.peer)) {
+            answer(guessed_page(*refusal));
             return;
         }
         auto presented = parse_link(text_);

@@ -60,7 +60,7 @@ struct Attempt {
     std::string target;
 };
 
-wire::Answer refuse(Service& service, const Attempt& attempt) {
+wire::Answer refuse_attempt(Service& service, const Attempt& attempt) {
     service.failed_attempts().add(attempt.peer, attempt.target);
     return not_found();
 }
@@ -77,7 +77,7 @@ wire::Answer answer_of(Service& service, const Attempt& attempt,
         case ErrorCode::waitpoint_not_found:
         case ErrorCode::missing_token:
         case ErrorCode::invalid_token:
-        case ErrorCode::token_expired: return refuse(service, attempt);
+        case ErrorCode::token_expired: return refuse_attempt(service, attempt);
         case ErrorCode::waitpoint_closed:
         case ErrorCode::target_not_signalable:
         case ErrorCode::pending_waitpoint_expired: {
@@ -98,8 +98,6 @@ bool may_be_proved(const std::optional<WaitpointInfo>& found, const std::string&
     return found.has_value() && same;
 }
 
-using Respond = decltype(Exchange::respond);
-
 void deliver(Service& service, DeliverSignal op, Attempt attempt, Respond respond) {
     service.engine().async(
         std::move(op), [&service, attempt = std::move(attempt),
@@ -119,7 +117,7 @@ void receive(Service& service, Exchange exchange) {
         return;
     }
     if (!target) {
-        exchange.answer(refuse(service, attempt));
+        exchange.answer(refuse_attempt(service, attempt));
         return;
     }
     auto op = signal_of(exchange, *target);
@@ -149,7 +147,7 @@ void receive(Service& service, Exchange exchange) {
             // Answered before the attempt is written down: how long that takes would tell whether
             // the waitpoint exists.
             respond([&service, attempt = std::move(attempt)](Client) {
-                return refuse(service, attempt);
+                return refuse_attempt(service, attempt);
             });
             op.payload.reset();
             service.engine().async(std::move(op), [](const expected<SignalResult>&) {});

@@ -156,6 +156,8 @@ struct EngineStats {
     std::uint64_t retries_io = 0;      ///< or the connection was lost
     std::uint64_t renewals_ok = 0;
     std::uint64_t renewals_refused = 0;
+    /// Signals whose token proved nothing, by the code of the refusal.
+    std::vector<std::pair<std::string, std::uint64_t>> token_refusals;
     /// By name. Beyond the 64th lane all are counted under `other`, which stands last.
     std::vector<LaneStats> lanes;
     std::vector<ScannerStats> scanners;

@@ -513,6 +513,8 @@ struct ExecutionSnapshot {
     std::optional<std::string> failure_category;
     std::optional<std::string> cancellation_reason;
     std::optional<std::string> cancelled_by;
+    /// When a signal came with a token that proves nothing; not moved within a minute.
+    std::optional<TimestampMs> last_hmac_validation_failed_at;
     std::optional<std::int32_t> progress_percent;
     std::optional<std::string> progress_message;
     std::optional<TimestampMs> progress_updated_at;

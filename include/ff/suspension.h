@@ -388,12 +388,13 @@ struct SuspensionInfo {
     bool operator==(const SuspensionInfo&) const = default;
 };
 
-/// Every suspension of an execution, oldest first.
+/// The suspensions of an execution, oldest first.
 struct ListSuspensions {
     using Result = std::vector<SuspensionInfo>;
     static constexpr std::string_view name = "list_suspensions";
 
     ExecutionId execution_id;
+    std::optional<std::uint32_t> latest;  ///< only so many, the latest
 };
 
 struct SuspendedEntry {
@@ -461,7 +462,9 @@ struct ListSignals {
     ExecutionId execution_id;
     std::uint64_t after_seq = 0;
     std::uint32_t limit = 100;  ///< clamped to 1..1000
+    /// Payloads are told, too. A page then ends before 8 MiB of them, but has one signal at least.
     bool with_payload = false;
+    std::optional<SignalId> signal_id;  ///< only the one of that id
 };
 
 /// The signals that ended the latest suspension of an attempt; empty when signals did not.

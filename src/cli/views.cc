@@ -122,6 +122,7 @@ std::string execution_text(const ExecutionSnapshot& s,
     facts.add_text("failure category", s.failure_category);
     facts.add_text("cancelled", s.cancellation_reason);
     facts.add_text("cancelled by", s.cancelled_by);
+    facts.add_time("wrong token", s.last_hmac_validation_failed_at, view.now);
     facts.add_text("requires", joined(s.required_capabilities));
     facts.add_text("idempotency key", s.idempotency_key);
     for (const auto& [key, value] : s.tags) {

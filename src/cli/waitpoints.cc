@@ -277,6 +277,34 @@ ExitCode answer_waitpoint(const CommonOptions& options, const AnswerArgs& args,
                        });
 }
 
+namespace {
+
+/// The signal that had this key, of a wait that is over: sending it again is no fault.
+expected<std::optional<Said>> sent_before(const Session& session, const ExecutionId& id,
+                                          const SignalArgs& args) {
+    if (!args.key || args.key->empty()) {
+        return std::nullopt;
+    }
+    ListSignals op;
+    op.execution_id = id;
+    op.limit = 1'000;
+    for (std::optional<std::uint64_t> after = 0; after;) {
+        op.after_seq = *after;
+        FF_TRY(const SignalPage page, session.ask(op));
+        for (const SignalInfo& s : page.signals) {
+            if (s.idempotency_key == *args.key && s.signal_name == args.name) {
+                WaitpointInfo at;
+                at.waitpoint_id = s.waitpoint_id;
+                return said_signal(id, at, args.name, {true, s.signal_id, s.observed_effect});
+            }
+        }
+        after = page.next_after_seq;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
 ExitCode send_signal(const CommonOptions& options, const SignalArgs& args) {
     std::optional<std::string> payload = args.payload;
     if (args.payload_file) {
@@ -287,26 +315,31 @@ ExitCode send_signal(const CommonOptions& options, const SignalArgs& args) {
         }
         payload = std::move(*bytes);
     }
-    return for_each_id(options, Access::change, {args.id},
-                       [&](const Session& session, const ExecutionId& id) -> expected<Said> {
-                           FF_TRY(const WaitpointInfo at, choose(session, id, args.waitpoint));
-                           DeliverSignal op;
-                           op.execution_id = id;
-                           op.waitpoint_id = at.waitpoint_id;
-                           op.signal_name = args.name;
-                           op.source_identity = args.source.value_or(this_user());
-                           op.payload = payload;
-                           op.idempotency_key = args.key.value_or("");
-                           if (args.token) {
-                               op.waitpoint_token = *args.token;
-                           } else {
-                               FF_TRY(auto token,
-                                      session.ask(ReadWaitpointToken{id, at.waitpoint_id}));
-                               op.waitpoint_token = token.value_or("");
-                           }
-                           FF_TRY(const SignalResult result, session.ask(std::move(op)));
-                           return said_signal(id, at, args.name, result);
-                       });
+    return for_each_id(
+        options, Access::change, {args.id},
+        [&](const Session& session, const ExecutionId& id) -> expected<Said> {
+            const auto chosen = choose(session, id, args.waitpoint);
+            if (!chosen) {
+                FF_TRY(auto said, sent_before(session, id, args));
+                return said ? expected<Said>(std::move(*said)) : std::unexpected(chosen.error());
+            }
+            const WaitpointInfo& at = *chosen;
+            DeliverSignal op;
+            op.execution_id = id;
+            op.waitpoint_id = at.waitpoint_id;
+            op.signal_name = args.name;
+            op.source_identity = args.source.value_or(this_user());
+            op.payload = payload;
+            op.idempotency_key = args.key.value_or("");
+            if (args.token) {
+                op.waitpoint_token = *args.token;
+            } else {
+                FF_TRY(auto token, session.ask(ReadWaitpointToken{id, at.waitpoint_id}));
+                op.waitpoint_token = token.value_or("");
+            }
+            FF_TRY(const SignalResult result, session.ask(std::move(op)));
+            return said_signal(id, at, args.name, result);
+        });
 }
 
 ExitCode resume_executions(const CommonOptions& options, const std::vector<std::string>& ids,

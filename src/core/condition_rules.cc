@@ -253,9 +253,12 @@ expected<void> check_size(const ResumeCondition& condition) {
 expected<void> check_names(const ResumeCondition& condition) {
     bool is_empty = false;
     bool is_text = true;
+    bool can_come = true;
     const auto look_at = [&](const std::string& name) {
         is_empty = is_empty || name.empty();
         is_text = is_text && is_valid_utf8(name);
+        can_come = can_come && name.size() <= signal_name_bytes_max && !name.contains('\0') &&
+                   !is_reserved_signal(name);
     };
     each_node(condition, [&](const ResumeCondition& c, std::uint32_t) {
         if (c.signal_name) {
@@ -266,8 +269,14 @@ expected<void> check_names(const ResumeCondition& condition) {
     if (is_empty) {
         return invalid("resume_condition: empty signal name (use Wildcard instead)");
     }
-    return is_text ? expected<void>()
-                   : invalid("resume_condition: a signal name is not valid UTF-8");
+    if (!is_text) {
+        return invalid("resume_condition: a signal name is not valid UTF-8");
+    }
+    // Nobody can send it, so nobody could satisfy the condition.
+    return can_come ? expected<void>()
+                    : invalid(
+                          "resume_condition: no signal can have that name (1 to 1024 bytes, no "
+                          "NUL, not reserved)");
 }
 
 /// A key that is empty is one of the only waitpoint's, whose key nobody knows yet.
@@ -390,10 +399,10 @@ expected<void> check_references(const ResumeCondition& condition,
 
 std::vector<std::string> required_names(const ResumeCondition& condition, std::string_view key) {
     if (condition.kind == Kind::operator_only) {
-        return {"__operator_only__"};
+        return {std::string(operator_only_name)};
     }
     if (condition.kind == Kind::timeout_only) {
-        return {"__timeout_only__"};
+        return {std::string(timeout_only_name)};
     }
     std::vector<std::string> names;
     bool any = false;

@@ -17,9 +17,17 @@ namespace ff::core {
 
 inline constexpr std::size_t waitpoints_max = 64;      ///< of a suspension
 inline constexpr std::size_t waitpoint_key_max = 256;  ///< bytes
+inline constexpr std::size_t signal_name_bytes_max = 1'024;
 inline constexpr std::size_t condition_nodes_max = 256;
 inline constexpr std::size_t condition_words_max = 256;  ///< names and keys of all nodes
 inline constexpr std::uint32_t condition_depth_max = 4;  ///< composites inside composites
+
+// What listings say of a suspension that no signal can end. No signal may have such a name.
+inline constexpr std::string_view operator_only_name = "__operator_only__";
+inline constexpr std::string_view timeout_only_name = "__timeout_only__";
+inline bool is_reserved_signal(std::string_view name) {
+    return name == operator_only_name || name == timeout_only_name;
+}
 
 /// How many satisfiers each node has.
 using NodeCounts = std::vector<std::uint32_t>;

@@ -378,6 +378,14 @@ void reads(const RotateWaitpointKey& args, ReadSet& set);
 Decision<RotateKeyResult> decide(const Snapshot& view, const RotateWaitpointKey& args,
                                  const Context& ctx);
 
+/// Seals the secrets that rest as they are, when the keystore seals: those of tokens, and those of
+/// these webhooks.
+struct SealSecrets {
+    std::vector<WebhookId> webhooks;
+};
+void reads(const SealSecrets& args, ReadSet& set);
+Decision<Done> decide(const Snapshot& view, const SealSecrets& args, const Context& ctx);
+
 /// Operations whose shape cannot be wrong need no validate of their own.
 template <class Op>
 expected<void> validate(Op&) {

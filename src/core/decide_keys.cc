@@ -28,6 +28,9 @@ expected<HmacKey> new_current_key(const std::string& kid, std::string_view hex,
 
 /// `invalid_secret` when what the row holds cannot be read.
 expected<bool> holds(const HmacKey& key, std::string_view hex, const Context& ctx) {
+    if (is_swept(key)) {
+        return false;
+    }
     FF_TRY(std::string secret, secret_of_hex(hex, false));
     auto same = ctx.keystore.holds(key, secret);
     wipe(secret);
@@ -117,8 +120,13 @@ Decision<RotateKeyResult> decide(const Snapshot& view, const RotateWaitpointKey&
             retired.expires_at = ctx.now + args.grace_ms;
             result.previous_kid = retired.kid;
             changes.put_hmac_keys.push_back(std::move(retired));
-        } else if (old->expires_at.value_or(0) < ctx.now) {
-            changes.delete_hmac_keys.push_back(old->kid);
+        } else if (old->expires_at.value_or(0) < ctx.now && !is_swept(*old)) {
+            // Its name stays: a waitpoint may still carry a token of it, which another key of that
+            // name would make a forgery.
+            HmacKey swept = *old;
+            swept.secret.clear();
+            swept.sealed = false;
+            changes.put_hmac_keys.push_back(std::move(swept));
             result.gc_count += 1;
         }
     }
@@ -126,6 +134,42 @@ Decision<RotateKeyResult> decide(const Snapshot& view, const RotateWaitpointKey&
     result.rotated = true;
     changes.log_events.push_back(rotation_event(result, args.grace_ms, ctx.now));
     return {std::move(result), std::move(changes)};
+}
+
+// ----------------------------------------------------------------------------------------- sealing
+
+void reads(const SealSecrets& args, ReadSet& set) {
+    set.waits.keys = true;
+    set.webhooks.insert(set.webhooks.end(), args.webhooks.begin(), args.webhooks.end());
+}
+
+Decision<Done> decide(const Snapshot& view, const SealSecrets& args, const Context& ctx) {
+    Changes changes;
+    const auto sealed = [&ctx](const HmacKey& key) -> expected<HmacKey> {
+        FF_TRY(std::string secret, ctx.keystore.open(key));
+        auto box = ctx.keystore.seal(key.kid, secret, ctx.ids);
+        wipe(secret);
+        return box;
+    };
+    for (const HmacKey* key : view.waits.keys()) {
+        if (!key->sealed && !is_swept(*key)) {
+            FF_TRY(HmacKey box, sealed(*key));
+            HmacKey row = *key;
+            row.secret = std::move(box.secret);
+            row.sealed = box.sealed;
+            changes.put_hmac_keys.push_back(std::move(row));
+        }
+    }
+    for (const WebhookId& id : args.webhooks) {
+        if (const Webhook* found = view.webhook(id); found != nullptr && !found->sealed) {
+            FF_TRY(HmacKey box, sealed(box_of(*found)));
+            Webhook row = *found;
+            row.secret = std::move(box.secret);
+            row.sealed = box.sealed;
+            changes.put_webhooks.push_back(std::move(row));
+        }
+    }
+    return {Done{}, std::move(changes)};
 }
 
 }  // namespace ff::core

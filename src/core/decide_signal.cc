@@ -19,6 +19,10 @@ namespace {
 constexpr std::size_t payload_bytes_max = 65'536;
 constexpr std::size_t text_bytes_max = 1'024;
 constexpr std::uint32_t signals_max_default = 10'000;
+/// How often a wrong token is written down: strangers must not make the store write at will.
+constexpr DurationMs failure_stamp_ms = 60'000;
+/// Keys of operators' answers begin with it, and no others.
+constexpr std::string_view approval_key_prefix = "approval:";
 
 /// What the last seven effects are called by those who follow signals.
 std::string_view event_word(SignalEffect effect) {
@@ -252,11 +256,13 @@ Decision<SignalResult> accept(const Snapshot& view, const Execution& found, cons
 
 // ----------------------------------------------------------------------------------- by a token
 
-expected<void> validate(DeliverSignal& args) {
+namespace {
+
+expected<void> check_signal(DeliverSignal& args) {
     if (args.signal_name.empty()) {
         return ff::fail(ErrorCode::invalid_input, "signal_name: must not be empty");
     }
-    if (args.signal_name == "__operator_only__" || args.signal_name == "__timeout_only__") {
+    if (is_reserved_signal(args.signal_name)) {
         return ff::fail(ErrorCode::invalid_input, "signal_name: this name is reserved");
     }
     FF_TRY_VOID(check_text("signal_name", args.signal_name));
@@ -280,15 +286,44 @@ expected<void> validate(DeliverSignal& args) {
     return {};
 }
 
+/// The execution as it is after a token that proves nothing; nothing when it stays as it is.
+std::optional<Execution> after_wrong_token(const Execution& found, ErrorCode refusal,
+                                           TimestampMs now) {
+    const auto& last = found.last_hmac_validation_failed_at;
+    if (refusal == ErrorCode::missing_token || (last && now < *last + failure_stamp_ms)) {
+        return std::nullopt;
+    }
+    Execution e = found;
+    e.last_hmac_validation_failed_at = now;
+    return e;
+}
+
+}  // namespace
+
+expected<void> validate(DeliverSignal& args) {
+    // Who has a token must not answer in the place of an operator.
+    if (args.idempotency_key.starts_with(approval_key_prefix)) {
+        return ff::fail(ErrorCode::invalid_input,
+                        "idempotency_key: keys that begin with approval: are those of approvals");
+    }
+    return check_signal(args);
+}
+
 void reads(const DeliverSignal& args, ReadSet& set) { reads_signal(args, set); }
 
 void reads_more(const Snapshot& view, const DeliverSignal& args, ReadSet& set) {
-    reads_more_signal(view, args, set);
+    // What cannot be proved is worth no further reads.
+    const Waitpoint* at = view.waits.waitpoint(args.waitpoint_id);
+    if (at != nullptr && same_secret(args.waitpoint_token, at->token)) {
+        reads_more_signal(view, args, set);
+    }
 }
 
 Decision<SignalResult> decide(const Snapshot& view, const DeliverSignal& args, const Context& ctx) {
     const Execution* found = view.execution(args.execution_id);
     if (found == nullptr) {
+        // As much work as a wrong token is: a callback does not tell the two apart.
+        ctx.keystore.dummy_mac(args.waitpoint_token);
         return ff::fail(ErrorCode::execution_not_found);
     }
     const Waitpoint* at = own_waitpoint(view, *found, args.waitpoint_id);
@@ -296,10 +331,8 @@ Decision<SignalResult> decide(const Snapshot& view, const DeliverSignal& args, c
                                args.waitpoint_id, at, ctx.now, Grace::enforced, ctx.keystore);
     if (!proved) {
         Changes changes;
-        if (proved.error().code != ErrorCode::missing_token) {
-            Execution e = *found;
-            e.last_hmac_validation_failed_at = ctx.now;
-            changes.put_executions.push_back(std::move(e));
+        if (auto e = after_wrong_token(*found, proved.error().code, ctx.now)) {
+            changes.put_executions.push_back(std::move(*e));
         }
         return {std::unexpected(std::move(proved).error()), std::move(changes)};
     }
@@ -323,7 +356,8 @@ DeliverSignal signal_of(const DeliverApprovalSignal& args) {
     signal.target_scope = SignalScope::execution;
     signal.payload = args.note;
     signal.payload_encoding = args.note ? "text" : "json";
-    signal.idempotency_key = "approval:" + args.signal_name + ":" + args.idempotency_suffix;
+    signal.idempotency_key =
+        std::string(approval_key_prefix) + args.signal_name + ":" + args.idempotency_suffix;
     signal.dedup_ttl_ms = args.signal_dedup_ttl_ms;
     signal.max_signals_per_execution = args.max_signals_per_execution;
     return signal;
@@ -333,7 +367,7 @@ DeliverSignal signal_of(const DeliverApprovalSignal& args) {
 
 expected<void> validate(DeliverApprovalSignal& args) {
     DeliverSignal signal = signal_of(args);
-    FF_TRY_VOID(validate(signal));
+    FF_TRY_VOID(check_signal(signal));
     return check_text("idempotency_suffix", args.idempotency_suffix);
 }
 

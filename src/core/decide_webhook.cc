@@ -28,15 +28,6 @@ constexpr DurationMs pause_ms_max = 3'600'000;
 
 std::unexpected<Error> unknown_webhook() { return ff::fail(ErrorCode::webhook_not_found); }
 
-/// The row that keeps its secret, as the keystore wants it.
-HmacKey box_of(const Webhook& row) {
-    HmacKey key;
-    key.kid = "webhook:" + row.id.to_string();
-    key.secret = row.secret;
-    key.sealed = row.sealed;
-    return key;
-}
-
 /// Of `host`, `host:port`, `[address]` and `[address]:port`.
 bool has_good_port(std::string_view host) {
     const std::size_t bracket = host.rfind(']');
@@ -107,6 +98,14 @@ void let_go(Webhook& row) {
 }
 
 }  // namespace
+
+HmacKey box_of(const Webhook& row) {
+    HmacKey key;
+    key.kid = "webhook:" + row.id.to_string();
+    key.secret = row.secret;
+    key.sealed = row.sealed;
+    return key;
+}
 
 std::string made_webhook_secret_hex(IdSource& ids) { return to_hex(made_secret(ids)); }
 

@@ -60,6 +60,8 @@ const HmacKey* find_key(const Keys& keys, std::string_view kid) {
     return it == keys.end() ? nullptr : *it;
 }
 
+bool is_swept(const HmacKey& key) { return !key.is_current && key.secret.empty(); }
+
 const HmacKey* current_key(const Keys& keys) {
     const auto it = std::ranges::find_if(keys, &HmacKey::is_current);
     return it == keys.end() ? nullptr : *it;
@@ -83,15 +85,13 @@ expected<void> verify_token(const Keys& keys, std::string_view token, const Exec
         return ff::fail(ErrorCode::missing_token);
     }
     const auto parts = parts_of(token);
-    if (!parts) {
-        return ff::fail(ErrorCode::invalid_token);
-    }
-    const std::string text = signed_text(parts->kid, execution, waitpoint_id);
+    const std::string text =
+        signed_text(parts ? parts->kid : std::string_view(), execution, waitpoint_id);
     const auto refuse = [&](ErrorCode code, std::string detail = {}) {
         keystore.dummy_mac(text);
         return ff::fail(code, std::move(detail));
     };
-    if (waitpoint == nullptr || waitpoint->execution_id != execution ||
+    if (!parts || waitpoint == nullptr || waitpoint->execution_id != execution ||
         waitpoint->id != waitpoint_id) {
         return refuse(ErrorCode::invalid_token);
     }
@@ -99,7 +99,7 @@ expected<void> verify_token(const Keys& keys, std::string_view token, const Exec
         return refuse(ErrorCode::hmac_secret_not_initialized);
     }
     const HmacKey* key = find_key(keys, parts->kid);
-    if (key == nullptr) {
+    if (key == nullptr || is_swept(*key)) {
         // An operator's own token of long ago: its key was swept, the waitpoint still waits.
         const bool forgiven = grace == Grace::waived && same_secret(token, waitpoint->token);
         return forgiven ? expected<void>() : refuse(ErrorCode::invalid_token);

@@ -20,6 +20,8 @@ using Keys = std::vector<const HmacKey*>;
 const HmacKey* current_key(const Keys& keys);
 /// The key of that name, or null.
 const HmacKey* find_key(const Keys& keys, std::string_view kid);
+/// Nothing but the name is left of it, so that no other key gets that name.
+bool is_swept(const HmacKey& key);
 
 /// `hmac_secret_not_initialized` without a key, `invalid_secret` when it cannot be used.
 expected<std::string> mint_token(const Keys& keys, const ExecutionId& execution,

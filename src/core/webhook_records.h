@@ -7,6 +7,8 @@
 
 #include <ff/webhooks.h>
 
+#include "core/suspension_records.h"
+
 namespace ff::core {
 
 struct Webhook {
@@ -38,6 +40,9 @@ expected<EventFilter> read_filter(const std::string& text);
 
 /// What callers see of it. The store tells its cursors from those of another kind.
 expected<WebhookInfo> info_of(const Webhook& row, BackendTag store);
+
+/// The row that keeps its secret, as the keystore wants it.
+HmacKey box_of(const Webhook& row);
 
 /// A new secret for who brought none.
 std::string made_webhook_secret_hex(IdSource& ids);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <future>
 #include <type_traits>
 #include <utility>
 
@@ -76,6 +77,15 @@ template <class T>
 std::size_t size_of(const std::optional<T>& value) {
     return value ? size_of(*value) : 0;
 }
+std::size_t size_of(const ResumeCondition& condition) {
+    std::size_t bytes = sizeof condition + condition.waitpoint_key.size() +
+                        size_of(condition.signal_name) + size_of(condition.waitpoints) +
+                        size_of(condition.required_signal_names);
+    for (const ResumeCondition& member : condition.members) {
+        bytes += size_of(member);
+    }
+    return bytes;
+}
 
 /// What a command holds while it waits, near enough: its fixed part and the parts that may be long.
 std::size_t bytes_of(const Request& request) {
@@ -96,6 +106,17 @@ std::size_t bytes_of(const Request& request) {
                     bytes += sizeof(Frame);
                     add(frame.payload, frame.frame_type, frame.correlation_id);
                 }
+            }
+            if constexpr (std::is_same_v<Op, DeliverSignal>) {
+                add(op.payload, op.signal_name, op.source_identity, op.correlation_id,
+                    op.idempotency_key);
+            }
+            if constexpr (std::is_same_v<Op, DeliverApprovalSignal>) {
+                add(op.note, op.signal_name, op.actor);
+            }
+            if constexpr (std::is_same_v<Op, Suspend>) {
+                bytes += op.waitpoints.size() * sizeof(WaitpointBinding);
+                add(op.resume_condition, op.continuation_metadata_pointer, op.idempotency_key);
             }
             if constexpr (std::is_same_v<Op, SetExecutionTags>) {
                 add(op.tags);
@@ -216,6 +237,7 @@ expected<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::start(std::unique_ptr<
     }
     FF_TRY_VOID(e.register_lanes());
     FF_TRY_VOID(e.install_secret());
+    FF_TRY_VOID(e.seal_secrets());
     return engine;
 }
 
@@ -253,6 +275,25 @@ expected<void> EmbeddedEngine::install_secret() {
     } else if (!same) {
         options_.warn("the key that signs waitpoint tokens cannot be used: " +
                       same.error().message() + " (is the keystore key the right one?)");
+    }
+    return {};
+}
+
+expected<void> EmbeddedEngine::seal_secrets() {
+    if (settings_.keystore_key.empty()) {
+        return {};
+    }
+    FF_TRY(auto open, unsealed_secrets({*store_, clock_->now(), nullptr}));
+    if (!open) {
+        return {};
+    }
+    std::promise<Response> sealed;
+    writer_->submit({Command(std::in_place_type<core::SealSecrets>, std::move(*open)),
+                     [&sealed](Response response) { sealed.set_value(std::move(response)); }, 0,
+                     std::nullopt});
+    if (const Response response = sealed.get_future().get(); !response) {
+        options_.warn("secrets that rest unsealed in the store could not be sealed: " +
+                      response.error().message());
     }
     return {};
 }

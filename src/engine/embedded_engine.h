@@ -46,6 +46,8 @@ class EmbeddedEngine final : public Engine {
     expected<void> register_lanes();
     /// The configured secret signs tokens, unless the store has a key already.
     expected<void> install_secret();
+    /// What came into the store before there was a key to seal it with.
+    expected<void> seal_secrets();
     /// The checked command, ready for the writer; or the rejection.
     expected<Command> prepare(Request request);
     /// Answers a read on this thread.

@@ -125,6 +125,9 @@ expected<std::string> suspension_summary(store::Reader& reader, const core::Exec
     } else if (row->escalated_at) {
         text += "; its time ran out at " + time_text(*row->escalated_at) + ", an operator must act";
     }
+    if (e.last_hmac_validation_failed_at) {
+        text += "; a wrong token came at " + time_text(*e.last_hmac_validation_failed_at);
+    }
     return text;
 }
 

@@ -163,6 +163,7 @@ expected<std::optional<ExecutionSnapshot>> answer(const DescribeExecution& op,
             s.failure_category = e.failure_category;
             s.cancellation_reason = e.cancellation_reason;
             s.cancelled_by = e.cancelled_by;
+            s.last_hmac_validation_failed_at = e.last_hmac_validation_failed_at;
             s.progress_percent = e.progress_percent;
             s.progress_message = e.progress_message;
             s.progress_updated_at = e.progress_updated_at;

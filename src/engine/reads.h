@@ -6,6 +6,10 @@
 #include "core/context.h"
 #include "store/store.h"
 
+namespace ff::core {
+struct SealSecrets;
+}
+
 namespace ff::engine {
 
 class ScannerLog;
@@ -70,6 +74,8 @@ expected<WebhookPage> answer(const ListWebhooks& op, const ReadContext& c);
 expected<std::optional<WebhookInfo>> answer(const DescribeWebhook& op, const ReadContext& c);
 /// Open waitpoints whose token was signed with the current key and that are not sure to be gone
 /// when that key, retired now, verifies no more.
+/// The secrets that rest in the store as they are; nothing when there are none.
+expected<std::optional<core::SealSecrets>> unsealed_secrets(const ReadContext& c);
 expected<std::uint64_t> waitpoints_outliving(DurationMs grace_ms, const ReadContext& c);
 
 /// What callers see of an execution, from its row and its route.

@@ -6,17 +6,24 @@
 #include <set>
 #include <utility>
 
+#include "core/decide.h"
 #include "core/resume_condition.h"
 #include "core/waiting.h"
 #include "core/waitpoint_tokens.h"
 #include "engine/reads.h"
+#include "engine/stream_reads.h"
 
 namespace ff::engine {
 
 namespace {
 
+using store::Payloads;
+
 constexpr std::uint32_t page_max = 1'000;
 constexpr std::size_t walked_max = 2'048;  ///< rows looked at for one page of a filtered list
+
+/// As many signals as fill a page when each is as large as may be.
+constexpr std::size_t signals_a_chunk = page_bytes_max / 65'536;
 
 std::size_t page_of(std::uint32_t limit) { return std::clamp<std::uint32_t>(limit, 1, page_max); }
 
@@ -63,13 +70,19 @@ SignalInfo info_of(const core::Signal& row, const ExecutionId& execution, bool w
     return out;
 }
 
+/// So many are read at a time.
+std::size_t chunk_of(Payloads payloads) {
+    return payloads == Payloads::read ? signals_a_chunk : page_max;
+}
+
 /// Some signals of a ledger, in the order asked for: one by one, or when there are many, by reading
 /// the stretch they are in.
 expected<std::vector<core::Signal>> read_signals(store::Reader& reader, core::Eid eid,
-                                                 const std::vector<std::uint64_t>& seqs) {
+                                                 const std::vector<std::uint64_t>& seqs,
+                                                 Payloads payloads) {
     constexpr std::size_t few = 16;
     if (seqs.size() <= few) {
-        return reader.signals(eid, seqs);
+        return reader.signals(eid, seqs, payloads);
     }
     const auto [first, last] = std::ranges::minmax(seqs);
     std::map<std::uint64_t, core::Signal> wanted;
@@ -77,7 +90,7 @@ expected<std::vector<core::Signal>> read_signals(store::Reader& reader, core::Ei
         wanted.emplace(seq, core::Signal{});
     }
     for (std::uint64_t after = first - 1; after < last;) {
-        FF_TRY(auto rows, reader.signals(eid, after, page_max));
+        FF_TRY(auto rows, reader.signals(eid, after, chunk_of(payloads), payloads));
         if (rows.empty()) {
             break;
         }
@@ -116,7 +129,8 @@ expected<std::optional<core::Suspension>> latest_suspension(
 /// names, anything else in the order they came.
 expected<std::vector<core::Signal>> satisfiers_of(store::Reader& reader,
                                                   const core::Suspension& suspension,
-                                                  const ResumeCondition& condition) {
+                                                  const ResumeCondition& condition,
+                                                  Payloads payloads) {
     FF_TRY(const auto facts, reader.satisfiers(suspension.key));
     std::vector<std::uint64_t> order;
     if (condition.kind == ResumeCondition::Kind::signal_set) {
@@ -138,7 +152,25 @@ expected<std::vector<core::Signal>> satisfiers_of(store::Reader& reader,
         }
         order.assign(seqs.begin(), seqs.end());
     }
-    return read_signals(reader, suspension.key.eid, order);
+    return read_signals(reader, suspension.key.eid, order, payloads);
+}
+
+/// Oldest first; of many only the latest are read.
+expected<std::vector<core::Suspension>> suspensions_of(store::Reader& reader,
+                                                       const core::Execution& e,
+                                                       std::optional<std::uint32_t> latest) {
+    if (!latest || *latest >= e.suspension_count) {
+        return reader.suspensions(e.eid);
+    }
+    std::vector<core::Suspension> rows;
+    for (std::uint32_t episode = e.suspension_count - *latest + 1; episode <= e.suspension_count;
+         ++episode) {
+        FF_TRY(auto row, reader.suspension({e.eid, episode}));
+        if (row) {
+            rows.push_back(std::move(*row));
+        }
+    }
+    return rows;
 }
 
 expected<SuspensionInfo> info_of(store::Reader& reader, const core::Suspension& row) {
@@ -169,7 +201,8 @@ expected<SuspensionInfo> info_of(store::Reader& reader, const core::Suspension& 
     out.closer_signal_id = row.closer_signal_id;
     out.escalated_at = row.escalated_at;
     out.remaining_attempt_timeout_ms = row.remaining_attempt_timeout_ms;
-    FF_TRY(const auto signals, satisfiers_of(reader, row, out.resume_condition));
+    FF_TRY(const auto signals,
+           satisfiers_of(reader, row, out.resume_condition, Payloads::left_out));
     for (const core::Signal& signal : signals) {
         out.all_satisfier_signals.push_back(signal.id);
     }
@@ -243,6 +276,28 @@ expected<std::uint64_t> waitpoints_outliving(DurationMs grace_ms, const ReadCont
     return count;
 }
 
+expected<std::optional<core::SealSecrets>> unsealed_secrets(const ReadContext& c) {
+    core::SealSecrets found;
+    bool any = false;
+    FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
+        FF_TRY(const auto keys, reader.hmac_keys());
+        any = std::ranges::any_of(
+            keys, [](const core::HmacKey& key) { return !key.sealed && !core::is_swept(key); });
+        std::optional<WebhookId> after;
+        do {
+            FF_TRY(const auto rows, reader.webhooks(after, page_max));
+            after = rows.size() < page_max ? std::nullopt : std::optional(rows.back().id);
+            for (const core::Webhook& row : rows) {
+                if (!row.sealed) {
+                    found.webhooks.push_back(row.id);
+                }
+            }
+        } while (after);
+        return {};
+    }));
+    return any || !found.webhooks.empty() ? std::optional(std::move(found)) : std::nullopt;
+}
+
 // ------------------------------------------------------------------------------------- waitpoints
 
 expected<WaitpointPage> answer(const ListPendingWaitpoints& op, const ReadContext& c) {
@@ -298,7 +353,7 @@ expected<std::vector<SuspensionInfo>> answer(const ListSuspensions& op, const Re
         if (!e) {
             return ff::fail(ErrorCode::execution_not_found);
         }
-        FF_TRY(const auto rows, reader.suspensions(e->eid));
+        FF_TRY(const auto rows, suspensions_of(reader, *e, op.latest));
         for (const core::Suspension& row : rows) {
             FF_TRY(auto info, info_of(reader, row));
             out.push_back(std::move(info));
@@ -426,6 +481,35 @@ expected<SuspendedPage> answer(const ListSuspended& op, const ReadContext& c) {
 
 // ---------------------------------------------------------------------------------------- signals
 
+namespace {
+
+/// Up to the limit of the page in signals, and in bytes.
+expected<void> fill_page(SignalPage& page, store::Reader& reader, core::Eid eid,
+                         const ListSignals& op) {
+    const Payloads payloads = op.with_payload ? Payloads::read : Payloads::left_out;
+    const std::size_t limit = page_of(op.limit);
+    std::size_t bytes = 0;
+    for (std::uint64_t after = op.after_seq;;) {
+        // One more than fits says whether there are more.
+        const std::size_t most = std::min(chunk_of(payloads), limit + 1 - page.signals.size());
+        FF_TRY(const auto rows, reader.signals(eid, after, most, payloads));
+        for (const core::Signal& row : rows) {
+            bytes += row.payload ? row.payload->size() : 0;
+            if (page.signals.size() == limit || (bytes > page_bytes_max && !page.signals.empty())) {
+                page.next_after_seq = page.signals.back().seq;
+                return {};
+            }
+            page.signals.push_back(info_of(row, op.execution_id, op.with_payload));
+        }
+        if (rows.size() < most) {
+            return {};
+        }
+        after = rows.back().key.seq;
+    }
+}
+
+}  // namespace
+
 expected<SignalPage> answer(const ListSignals& op, const ReadContext& c) {
     SignalPage page;
     FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
@@ -433,15 +517,14 @@ expected<SignalPage> answer(const ListSignals& op, const ReadContext& c) {
         if (!e) {
             return ff::fail(ErrorCode::execution_not_found);
         }
-        const std::size_t limit = page_of(op.limit);
-        FF_TRY(const auto rows, reader.signals(e->eid, op.after_seq, limit + 1));
-        for (std::size_t i = 0; i < std::min(rows.size(), limit); ++i) {
-            page.signals.push_back(info_of(rows[i], op.execution_id, op.with_payload));
+        if (op.signal_id) {
+            FF_TRY(const auto row, reader.signal(e->eid, *op.signal_id));
+            if (row) {
+                page.signals.push_back(info_of(*row, op.execution_id, op.with_payload));
+            }
+            return {};
         }
-        if (rows.size() > limit) {
-            page.next_after_seq = page.signals.back().seq;
-        }
-        return {};
+        return fill_page(page, reader, e->eid, op);
     }));
     return page;
 }
@@ -467,7 +550,7 @@ expected<std::vector<SignalInfo>> answer(const ObserveSignals& op, const ReadCon
             return {};
         }
         FF_TRY(const ResumeCondition condition, ResumeCondition::parse(latest->condition));
-        FF_TRY(const auto signals, satisfiers_of(reader, *latest, condition));
+        FF_TRY(const auto signals, satisfiers_of(reader, *latest, condition, Payloads::read));
         for (const core::Signal& signal : signals) {
             out.push_back(info_of(signal, op.execution_id, true));
         }

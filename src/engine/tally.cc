@@ -1,5 +1,6 @@
 #include "engine/tally.h"
 
+#include <algorithm>
 #include <variant>
 
 #include "core/admission.h"
@@ -164,6 +165,12 @@ void Tally::answered(const std::vector<Outcome>& outcomes) {
     for (const Outcome& outcome : outcomes) {
         if (ff::holds_alternative<Renew>(outcome.pending.command)) {
             (outcome.response ? renewals_ok_ : renewals_refused_) += 1;
+        } else if (!outcome.response &&
+                   ff::holds_alternative<DeliverSignal>(outcome.pending.command)) {
+            const auto code = std::ranges::find(token_codes, outcome.response.error().code);
+            if (code != token_codes.end()) {
+                token_refusals_[static_cast<std::size_t>(code - token_codes.begin())] += 1;
+            }
         }
     }
 }
@@ -175,6 +182,9 @@ void Tally::fill(EngineStats& stats) const {
     stats.retries_io = retries_io_;
     stats.renewals_ok = renewals_ok_;
     stats.renewals_refused = renewals_refused_;
+    for (std::size_t i = 0; i < token_codes.size(); ++i) {
+        stats.token_refusals.emplace_back(to_string(token_codes[i]), token_refusals_[i]);
+    }
     const std::lock_guard lock(mutex_);
     stats.budget_hits.assign(budget_hits_.begin(), budget_hits_.end());
     stats.rate_hits = rate_hits_;

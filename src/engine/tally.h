@@ -45,6 +45,11 @@ class Tally {
     void fill(EngineStats& stats) const;
 
   private:
+    /// Of refusals of tokens.
+    static constexpr std::array token_codes{
+        ErrorCode::missing_token, ErrorCode::invalid_token, ErrorCode::token_expired,
+        ErrorCode::hmac_secret_not_initialized, ErrorCode::invalid_secret};
+
     /// The numbers of the route's lane.
     LaneStats& lane_of(const core::Snapshot& snapshot, core::RouteId route);
     void count_attempts(const core::Snapshot& snapshot, const core::ExecutionCell& cell);
@@ -60,6 +65,7 @@ class Tally {
     std::atomic<std::uint64_t> retries_io_{0};
     std::atomic<std::uint64_t> renewals_ok_{0};
     std::atomic<std::uint64_t> renewals_refused_{0};
+    std::array<std::atomic<std::uint64_t>, token_codes.size()> token_refusals_{};
 
     mutable std::mutex mutex_;
     std::map<std::string, LaneStats> lanes_;                     // guarded by mutex_

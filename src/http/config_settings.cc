@@ -254,12 +254,14 @@ std::vector<Setting> waitpoint_settings() {
                [](ServerConfig& c, std::int64_t v) { c.waitpoint_grace_ms = v; }),
         if_none("secrets rest as they are; keep the file to yourself",
                 hex_secret("FF_KEYSTORE_KEY", 64,
-                           "The secrets of waitpoints rest in the store encrypted with it. Without "
-                           "the key they were encrypted with they cannot be used.",
+                           "The secrets of waitpoints and webhooks rest in the store encrypted "
+                           "with it; those that were there before are encrypted at the start. "
+                           "Without the key they were encrypted with they cannot be used.",
                            &EngineOptions::keystore_key)),
         number("FF_CALLBACK_FAILURES_MAX", 0, 1'000'000, "60",
-               "Calls of `/v1/callbacks/` and `/v1/approve/` that fail, for each address and "
-               "minute; then 429. Behind a proxy all callers share its address. 0: no limit.",
+               "Calls of `/v1/callbacks/` that fail, for each address, waitpoint and minute; then "
+               "429. Of those and calls of `/v1/approve/` together an address may fail ten times "
+               "as often. Behind a proxy all callers share its address. 0: no limit.",
                [](ServerConfig& c, std::int64_t v) { c.failed_attempts_max = v; }),
     };
 }

@@ -19,8 +19,6 @@ constexpr DurationMs link_ms_max = 90 * 86'400'000LL;
 constexpr std::size_t choices_max = 8;
 constexpr std::size_t choice_bytes_max = 256;  ///< leaves room in the key that makes it count once
 constexpr std::size_t text_bytes_max = 1'024;
-/// How much of a ledger is looked at for the use of a link.
-constexpr int ledger_pages_max = 16;
 
 using LinkKey = std::shared_ptr<const std::string>;
 
@@ -111,6 +109,15 @@ wire::Answer invalid_page() {
                         "It is incomplete or was changed. Ask for a new one.");
 }
 
+/// What people see of a refusal.
+wire::Answer guessed_page(const wire::Answer& refusal) {
+    wire::Answer page = message_page(refusal.status, "Not now",
+                                     "Too many links that were not valid came from your network. "
+                                     "Try again in a minute.");
+    page.headers.insert(page.headers.end(), refusal.headers.begin(), refusal.headers.end());
+    return page;
+}
+
 wire::Answer used_page() {
     return message_page(410, "This link has been used",
                         "The answer that was given with it stands. Nothing has been changed.");
@@ -152,8 +159,10 @@ class Visit : public std::enable_shared_from_this<Visit> {
     using Next = void (*)(Visit&);
 
     void answer(wire::Answer page) { exchange_.answer(std::move(page)); }
-    /// Costs the store nothing, so guessing may go on for ever.
-    void refuse() { answer(invalid_page()); }
+    void refuse() {
+        service_.failed_attempts().add(exchange_.peer, {});
+        answer(invalid_page());
+    }
     /// Goes on with what the engine says; faults of the engine end the visit.
     template <class Op, class Then>
     void ask(Op op, Then then) {
@@ -169,6 +178,10 @@ class Visit : public std::enable_shared_from_this<Visit> {
 
     void when_proved(Next next) {
         next_ = next;
+        if (const auto refusal = refuse_guessing(service_, exchange_.peer)) {
+            answer(guessed_page(*refusal));
+            return;
+        }
         auto presented = parse_link(text_);
         if (!presented || !presented->is_signed_with(*key_)) {
             refuse();
@@ -180,31 +193,25 @@ class Visit : public std::enable_shared_from_this<Visit> {
             self.open_ =
                 found && found->execution_id == self.link().execution_id &&
                 (found->state == WaitpointState::active || found->state == WaitpointState::pending);
-            self.look_for_use(0, ledger_pages_max);
+            self.look_for_use();
         });
     }
 
     /// The signal of a link has the link's id.
-    void look_for_use(std::uint64_t after, int pages) {
+    void look_for_use() {
         ListSignals op;
         op.execution_id = link().execution_id;
-        op.after_seq = after;
-        op.limit = 1'000;
+        op.signal_id = link().link_id;
         service_.engine().async(
-            std::move(op), [self = shared_from_this(), pages](expected<SignalPage> page) {
+            std::move(op), [self = shared_from_this()](expected<SignalPage> page) {
                 if (!page && page.error().code != ErrorCode::execution_not_found) {
                     self->answer(broken_page(page.error()));
                     return;
                 }
-                const bool used =
-                    page && std::ranges::any_of(page->signals, [&](const SignalInfo& signal) {
-                        return signal.signal_id == self->link().link_id &&
-                               signal.waitpoint_id == self->link().waitpoint_id;
-                    });
+                const bool used = page && !page->signals.empty() &&
+                                  page->signals[0].waitpoint_id == self->link().waitpoint_id;
                 if (used) {
                     self->answer(used_page());
-                } else if (page && page->next_after_seq && pages > 1) {
-                    self->look_for_use(*page->next_after_seq, pages - 1);
                 } else if (!self->open_) {
                     self->answer(over_page());
                 } else if (self->link().expires_at <= self->service_.now()) {
@@ -220,7 +227,7 @@ class Visit : public std::enable_shared_from_this<Visit> {
         const ExecutionId& id = link().execution_id;
         reads.emplace_back(std::in_place_type<ReadExecutionInfo>, id);
         reads.emplace_back(std::in_place_type<ReadExecutionContext>, id);
-        reads.emplace_back(std::in_place_type<ListSuspensions>, id);
+        reads.emplace_back(std::in_place_type<ListSuspensions>, id, 1U);
         service_.engine().call_many(
             std::move(reads), [self = shared_from_this()](std::vector<Response> found) {
                 // Pages are made where answers are: the engine's thread has others to serve.

@@ -2,6 +2,7 @@
 // nothing here tells whether a waitpoint exists to who cannot prove its token.
 #include <algorithm>
 
+#include "core/waitpoint_tokens.h"
 #include "http/operation_route.h"
 #include "http/routes.h"
 #include "http/secret_paths.h"
@@ -53,7 +54,18 @@ expected<DeliverSignal> signal_of(const Exchange& exchange, const wire::Callback
     return op;
 }
 
-wire::Answer answer_of(Service& service, const std::string& peer,
+/// Who tries, and at which waitpoint.
+struct Attempt {
+    std::string peer;
+    std::string target;
+};
+
+wire::Answer refuse_attempt(Service& service, const Attempt& attempt) {
+    service.failed_attempts().add(attempt.peer, attempt.target);
+    return not_found();
+}
+
+wire::Answer answer_of(Service& service, const Attempt& attempt,
                        const expected<SignalResult>& result) {
     if (result) {
         wire::Answer answer = wire::write_signal(*result, wire::Form::compatible);
@@ -65,7 +77,7 @@ wire::Answer answer_of(Service& service, const std::string& peer,
         case ErrorCode::waitpoint_not_found:
         case ErrorCode::missing_token:
         case ErrorCode::invalid_token:
-        case ErrorCode::token_expired: service.failed_attempts().add(peer); return not_found();
+        case ErrorCode::token_expired: return refuse_attempt(service, attempt);
         case ErrorCode::waitpoint_closed:
         case ErrorCode::target_not_signalable:
         case ErrorCode::pending_waitpoint_expired: {
@@ -77,17 +89,35 @@ wire::Answer answer_of(Service& service, const std::string& peer,
     }
 }
 
+/// Can this be the token of the waitpoint? What listings show of it says so without a proof, and
+/// takes as long when there is no such waitpoint.
+bool may_be_proved(const std::optional<WaitpointInfo>& found, const std::string& token) {
+    const std::string nobodys(core::token_fingerprint(token).size(), '-');
+    const std::string& own = found ? found->token_fingerprint : nobodys;
+    const bool same = core::same_secret(core::token_fingerprint(token), own);
+    return found.has_value() && same;
+}
+
+void deliver(Service& service, DeliverSignal op, Attempt attempt, Respond respond) {
+    service.engine().async(
+        std::move(op), [&service, attempt = std::move(attempt),
+                        respond = std::move(respond)](expected<SignalResult> result) mutable {
+            respond([&service, attempt = std::move(attempt), result = std::move(result)](Client) {
+                return answer_of(service, attempt, result);
+            });
+        });
+}
+
 void receive(Service& service, Exchange exchange) {
     const auto target = wire::parse_callback(exchange.request.parameter("token"));
-    if (!target) {
-        exchange.answer(not_found());
+    // Who has guessed too often at this waitpoint, or at too many, is not heard any more.
+    Attempt attempt{exchange.peer, target ? target->waitpoint_id.to_string() : ""};
+    if (auto refusal = refuse_guessing(service, attempt.peer, attempt.target)) {
+        exchange.answer(std::move(*refusal));
         return;
     }
-    // Who has guessed too often at this waitpoint is not heard here any more. Others at the same
-    // address are: it may be a proxy's.
-    const std::string guesser = exchange.peer + " " + target->waitpoint_id.to_string();
-    if (auto refusal = refuse_guessing(service, guesser)) {
-        exchange.answer(std::move(*refusal));
+    if (!target) {
+        exchange.answer(refuse_attempt(service, attempt));
         return;
     }
     auto op = signal_of(exchange, *target);
@@ -100,23 +130,27 @@ void receive(Service& service, Exchange exchange) {
     }
     service.engine().async(
         FindWaitpoint{target->waitpoint_id},
-        [&service, op = std::move(*op), peer = guesser, respond = std::move(exchange.respond)](
-            expected<std::optional<WaitpointInfo>> found) mutable {
+        [&service, op = std::move(*op), attempt = std::move(attempt),
+         respond =
+             std::move(exchange.respond)](expected<std::optional<WaitpointInfo>> found) mutable {
             if (!found) {
                 respond([error = found.error()](Client) {
                     return wire::write_error(error, DeliverSignal::name);
                 });
                 return;
             }
-            // One that is not there is delivered to nobody, and answered like a forged token.
             op.execution_id = *found ? (*found)->execution_id : ExecutionId{};
-            service.engine().async(
-                std::move(op), [&service, peer = std::move(peer), respond = std::move(respond)](
-                                   expected<SignalResult> result) mutable {
-                    respond([&service, peer = std::move(peer), result = std::move(result)](Client) {
-                        return answer_of(service, peer, result);
-                    });
-                });
+            if (may_be_proved(*found, op.waitpoint_token)) {
+                deliver(service, std::move(op), std::move(attempt), std::move(respond));
+                return;
+            }
+            // Answered before the attempt is written down: how long that takes would tell whether
+            // the waitpoint exists.
+            respond([&service, attempt = std::move(attempt)](Client) {
+                return refuse_attempt(service, attempt);
+            });
+            op.payload.reset();
+            service.engine().async(std::move(op), [](const expected<SignalResult>&) {});
         });
 }
 

@@ -3,14 +3,16 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "http/service.h"
 
 namespace ff::http {
 
-/// 429, or nothing when this address may try.
-inline std::optional<wire::Answer> refuse_guessing(Service& service, const std::string& peer) {
-    const std::int64_t seconds = service.failed_attempts().seconds_to_wait(peer);
+/// 429, or nothing when this address may try at that.
+inline std::optional<wire::Answer> refuse_guessing(Service& service, std::string_view peer,
+                                                   std::string_view target = {}) {
+    const std::int64_t seconds = service.failed_attempts().seconds_to_wait(peer, target);
     if (seconds == 0) {
         return std::nullopt;
     }

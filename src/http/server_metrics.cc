@@ -116,6 +116,11 @@ void write_engine(Exposition& out, const EngineStats& stats) {
     out.family("ff_lease_renewal_total", MetricType::counter, "Renewals of leases.");
     out.sample({{"outcome", "ok"}}, stats.renewals_ok);
     out.sample({{"outcome", "err"}}, stats.renewals_refused);
+    out.family("ff_waitpoint_token_refused_total", MetricType::counter,
+               "Signals whose token proved nothing, by why.");
+    for (const auto& [code, count] : stats.token_refusals) {
+        out.sample({{"code", code}}, count);
+    }
     write_store(out, stats);
     write_scanners(out, stats);
     write_events(out, stats);

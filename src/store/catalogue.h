@@ -138,6 +138,8 @@ extern const std::string suspensions_of;
 extern const std::string suspended_after;
 extern const std::string signal_by_key;
 extern const std::string signals_after;
+extern const std::string bare_signal_by_key;  ///< without payloads
+extern const std::string bare_signals_after;
 extern const std::string satisfiers_of;
 extern const std::string stream_meta_by_key;
 extern const std::string stream_metas_of;

@@ -200,25 +200,45 @@ expected<std::vector<core::Suspension>> MemoryReader::suspended(
     return out;
 }
 
+namespace {
+
+void leave_out(std::vector<core::Signal>& rows, Payloads payloads) {
+    if (payloads == Payloads::left_out) {
+        for (core::Signal& row : rows) {
+            row.payload.reset();
+        }
+    }
+}
+
+}  // namespace
+
 expected<std::vector<core::Signal>> MemoryReader::signals(Eid eid, std::uint64_t after,
-                                                          std::size_t limit) {
+                                                          std::size_t limit, Payloads payloads) {
     std::vector<core::Signal> out;
     for (auto it = rows_.signals.upper_bound({eid, after});
          it != rows_.signals.end() && it->first.eid == eid && out.size() < limit; ++it) {
         out.push_back(it->second);
     }
+    leave_out(out, payloads);
     return out;
 }
 
 expected<std::vector<core::Signal>> MemoryReader::signals(Eid eid,
-                                                          std::span<const std::uint64_t> seqs) {
+                                                          std::span<const std::uint64_t> seqs,
+                                                          Payloads payloads) {
     std::vector<core::Signal> out;
     for (const std::uint64_t seq : seqs) {
         if (auto row = find_row(rows_.signals, {eid, seq})) {
             out.push_back(std::move(*row));
         }
     }
+    leave_out(out, payloads);
     return out;
+}
+
+expected<std::optional<core::Signal>> MemoryReader::signal(Eid eid, const SignalId& id) {
+    const auto keys = seconds_of(rows_.signal_ids, std::pair(eid, id));
+    return keys.empty() ? std::nullopt : find_row(rows_.signals, keys.front());
 }
 
 expected<std::vector<core::Satisfier>> MemoryReader::satisfiers(const SuspensionKey& key) {

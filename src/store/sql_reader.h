@@ -61,10 +61,11 @@ class SqlReader final : public Reader {
     expected<std::vector<core::Suspension>> suspended(const std::string& lane,
                                                       const std::optional<SuspendedKey>& after,
                                                       std::size_t limit) override;
-    expected<std::vector<core::Signal>> signals(Eid eid, std::uint64_t after,
-                                                std::size_t limit) override;
-    expected<std::vector<core::Signal>> signals(Eid eid,
-                                                std::span<const std::uint64_t> seqs) override;
+    expected<std::vector<core::Signal>> signals(Eid eid, std::uint64_t after, std::size_t limit,
+                                                Payloads payloads) override;
+    expected<std::vector<core::Signal>> signals(Eid eid, std::span<const std::uint64_t> seqs,
+                                                Payloads payloads) override;
+    expected<std::optional<core::Signal>> signal(Eid eid, const SignalId& id) override;
     expected<std::vector<core::Satisfier>> satisfiers(const core::SuspensionKey& key) override;
     expected<std::optional<core::StreamMeta>> stream_meta(const core::StreamKey& key) override;
     expected<std::vector<core::StreamMeta>> streams_of(Eid eid) override;

@@ -339,8 +339,10 @@ expected<std::vector<core::Suspension>> SqlReader<Statements>::suspended(
 
 template <class Statements>
 expected<std::vector<core::Signal>> SqlReader<Statements>::signals(Eid eid, std::uint64_t after,
-                                                                   std::size_t limit) {
-    auto& s = statements_.get(sql::signals_after);
+                                                                   std::size_t limit,
+                                                                   Payloads payloads) {
+    auto& s =
+        statements_.get(payloads == Payloads::read ? sql::signals_after : sql::bare_signals_after);
     s.integer(eid);
     s.integer(static_cast<std::int64_t>(after));
     s.integer(as_limit(limit));
@@ -349,10 +351,12 @@ expected<std::vector<core::Signal>> SqlReader<Statements>::signals(Eid eid, std:
 
 template <class Statements>
 expected<std::vector<core::Signal>> SqlReader<Statements>::signals(
-    Eid eid, std::span<const std::uint64_t> seqs) {
+    Eid eid, std::span<const std::uint64_t> seqs, Payloads payloads) {
+    const std::string& text =
+        payloads == Payloads::read ? sql::signal_by_key : sql::bare_signal_by_key;
     std::vector<core::Signal> out;
     for (const std::uint64_t seq : seqs) {
-        auto& s = statements_.get(sql::signal_by_key);
+        auto& s = statements_.get(text);
         s.integer(eid);
         s.integer(static_cast<std::int64_t>(seq));
         FF_TRY(auto row, select_one<core::Signal>(s));
@@ -361,6 +365,14 @@ expected<std::vector<core::Signal>> SqlReader<Statements>::signals(
         }
     }
     return out;
+}
+
+template <class Statements>
+expected<std::optional<core::Signal>> SqlReader<Statements>::signal(Eid eid, const SignalId& id) {
+    auto& s = statements_.get(sql::signal_by_id);
+    s.integer(eid);
+    put_value(s, Kind::bytes, id);
+    return select_one<core::Signal>(s);
 }
 
 template <class Statements>

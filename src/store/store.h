@@ -64,6 +64,8 @@ struct TurnPage {
 };
 
 enum class Order : std::uint8_t { newest_first, oldest_first };
+/// Of signals: they may be large, and few readers want them.
+enum class Payloads : bool { left_out, read };
 
 /// A stretch of a list of executions. All lists are in the order of creation.
 struct Window {
@@ -180,10 +182,13 @@ class Reader {
         const std::string& lane, const std::optional<SuspendedKey>& after, std::size_t limit) = 0;
     /// An execution's ledger.
     virtual expected<std::vector<core::Signal>> signals(Eid eid, std::uint64_t after,
-                                                        std::size_t limit) = 0;
+                                                        std::size_t limit, Payloads payloads) = 0;
     /// Some of it, in the order asked for; what is not there is left out.
     virtual expected<std::vector<core::Signal>> signals(Eid eid,
-                                                        std::span<const std::uint64_t> seqs) = 0;
+                                                        std::span<const std::uint64_t> seqs,
+                                                        Payloads payloads) = 0;
+    /// One of it, with its payload.
+    virtual expected<std::optional<core::Signal>> signal(Eid eid, const SignalId& id) = 0;
     /// What satisfied the condition of a suspension, by node and token.
     virtual expected<std::vector<core::Satisfier>> satisfiers(const core::SuspensionKey& key) = 0;
     /// By kid.

@@ -1,5 +1,7 @@
 #include "wire/callback.h"
 
+#include <algorithm>
+
 #include <ff/callback.h>
 
 #include "wire/url.h"
@@ -37,6 +39,12 @@ std::optional<CallbackTarget> parse_callback(std::string_view text) {
     }
     const std::string_view kid = text.substr(id_size + 1, text.size() - id_size - digest_size - 2);
     const std::string_view digest = text.substr(text.size() - digest_size);
+    // What no key can be called is no callback; nobody has to look for it.
+    constexpr std::size_t kid_size_max = 64;
+    const auto is_printable = [](char c) { return c >= ' ' && c <= '~' && c != ':'; };
+    if (kid.size() > kid_size_max || !std::ranges::all_of(kid, is_printable)) {
+        return std::nullopt;
+    }
     return CallbackTarget{WaitpointId{*id}, std::string(kid) + ":" + std::string(digest)};
 }
 

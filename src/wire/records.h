@@ -103,6 +103,7 @@ void describe(V& v, ExecutionSnapshot& s) {
     v.field("failure_category", s.failure_category);
     v.field("cancellation_reason", s.cancellation_reason);
     v.field("cancelled_by", s.cancelled_by);
+    v.field("last_hmac_validation_failed_at", s.last_hmac_validation_failed_at);
     v.field("last_transition_at", s.last_transition_at);
     v.field("last_mutation_at", s.last_mutation_at);
     v.field("creator_identity", s.creator_identity);

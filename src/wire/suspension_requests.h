@@ -133,10 +133,8 @@ void describe_request(V& v, ResumeExecution& op) {
     v.or_null("reason", op.reason);
 }
 
-/// Those that take nothing but the id of an execution.
-template <class V, class Op>
-    requires(std::is_same_v<Op, ExpireSuspension> || std::is_same_v<Op, ListSuspensions>)
-void describe_request(V& v, Op& op) {
+template <class V>
+void describe_request(V& v, ExpireSuspension& op) {
     v.id(op.execution_id);
 }
 
@@ -183,6 +181,12 @@ void describe_request(V& v, FindWaitpoint& op) {
 }
 
 template <class V>
+void describe_request(V& v, ListSuspensions& op) {
+    v.id(op.execution_id);
+    v.query_optional("latest", op.latest);
+}
+
+template <class V>
 void describe_request(V& v, ListSuspended& op) {
     v.query_optional("partition", op.partition);
     v.query_optional("lane", op.lane_id);
@@ -197,6 +201,7 @@ void describe_request(V& v, ListSignals& op) {
     v.query_sequence("after_seq", op.after_seq);
     v.query_limit(op.limit, 100);
     v.query_flag("with_payload", op.with_payload);
+    v.query_optional("signal_id", op.signal_id);
 }
 
 }  // namespace ff::wire

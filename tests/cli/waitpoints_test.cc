@@ -100,6 +100,19 @@ TEST_P(Waitpoints, ASignalCarriesItsPayload) {
     EXPECT_TRUE(contains(rig_.ff({"signals", id}).out, R"({"amount":12})"));
 }
 
+TEST_P(Waitpoints, ASignalWithAKeyMayBeRepeatedWhenTheWaitIsOver) {
+    const std::string id = waiting("a", any_signal("paid"));
+    const auto send = [&](const std::string& name, const std::string& key) {
+        return rig_.ff({"signal", id, name, "--token", token_, "--key", key});
+    };
+    EXPECT_EQ(send("paid", "inv-1").out, id + " paid: it goes on\n");
+    const Ran again = send("paid", "inv-1");
+    EXPECT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(again.out, id + " had this paid already\n");
+    EXPECT_EQ(send("paid", "inv-2").code, 4) << "another signal comes too late";
+    EXPECT_EQ(send("refunded", "inv-1").code, 4) << "and so does one of another name";
+}
+
 TEST_P(Waitpoints, OneOfSeveralIsChosen) {
     const std::string id = waiting(
         "a", ResumeCondition::all_of({any_signal().on("legal"), any_signal().on("finance")}),

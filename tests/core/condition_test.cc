@@ -171,6 +171,19 @@ TEST(CheckCondition, no_signal_name_is_empty) {
               "invalid_input: resume_condition: a signal name is not valid UTF-8");
 }
 
+TEST(CheckCondition, every_signal_name_is_one_that_a_signal_can_have) {
+    const std::string text =
+        "invalid_input: resume_condition: no signal can have that name (1 to 1024 bytes, no NUL, "
+        "not reserved)";
+    for (const std::string& name :
+         {std::string(1'025, 'x'), std::string("a\0b", 3), std::string("__operator_only__"),
+          std::string("__timeout_only__")}) {
+        EXPECT_EQ(verdict(RC::single("k", name), {"k"}), text);
+        EXPECT_EQ(verdict(RC::signal_set("k", {"a", name}), {"k"}), text);
+    }
+    EXPECT_EQ(verdict(RC::single("k", std::string(1'024, 'x')), {"k"}), "ok");
+}
+
 TEST(CheckCondition, an_all_of_has_members) {
     EXPECT_EQ(verdict(RC::all_of({}), {"k"}), "invalid_input: allof_empty_members at path <root>");
     EXPECT_EQ(verdict(RC::all_of({RC::single("k"), RC::all_of({RC::all_of({})})}), {"k"}),

@@ -246,7 +246,7 @@ TEST(RotateWaitpointKey, earlier_keys_keep_their_own_expiry) {
     EXPECT_EQ(vault.list(), "C |");
 }
 
-TEST(RotateWaitpointKey, deletes_retired_keys_that_verify_no_more) {
+TEST(RotateWaitpointKey, forgets_the_secrets_of_keys_that_verify_no_more) {
     Vault vault;
     vault.seed("A", secret_a);
     const Holder of_a(vault);
@@ -256,11 +256,25 @@ TEST(RotateWaitpointKey, deletes_retired_keys_that_verify_no_more) {
     EXPECT_EQ(of_a.signal(), "ok");
     vault.now += 1;
     EXPECT_EQ(vault.rotate("D", std::string(64, 'd'), 5'000), "C->D gc 1");
-    EXPECT_EQ(vault.rows.size(), 3U);
+    ASSERT_EQ(vault.rows.size(), 4U) << "its name stays";
+    EXPECT_EQ(vault.rows[0].kid, "A");
+    EXPECT_EQ(vault.rows[0].secret, "");
     EXPECT_EQ(of_a.signal(), "invalid_token") << "nobody knows that key any more";
     EXPECT_EQ(vault.list(), "D | B@4999 C@5000");
-    vault.rows[0].expires_at.reset();
-    EXPECT_EQ(vault.rotate("E", std::string(64, 'e')), "D->E gc 1") << "one without an expiry";
+    vault.rows[1].expires_at.reset();
+    EXPECT_EQ(vault.rotate("E", std::string(64, 'e')), "D->E gc 1")
+        << "one without an expiry; what was forgotten is not counted again";
+}
+
+TEST(RotateWaitpointKey, a_kid_is_never_used_for_another_key) {
+    Vault vault;
+    vault.seed("A", secret_a);
+    vault.rotate("B", secret_b, 0);
+    vault.now += 1;
+    EXPECT_EQ(vault.rotate("C", secret_c, 0), "B->C gc 1");
+    EXPECT_EQ(vault.rotate("A", secret_b), "rotation_conflict: A");
+    EXPECT_EQ(vault.rotate("A", secret_a), "rotation_conflict: A");
+    EXPECT_EQ(vault.seed("A", secret_a), "differs A");
 }
 
 TEST(RotateWaitpointKey, without_grace_old_tokens_fail_in_the_next_millisecond) {
@@ -337,6 +351,30 @@ TEST(WaitpointKeys, rest_sealed_when_the_keystore_seals) {
     EXPECT_EQ(vault.rotate("k2", secret_b), "k1->k2 gc 0");
     EXPECT_EQ(vault.rotate("k2", secret_b), "noop k2");
     EXPECT_EQ(of_k1.signal(), "ok");
+}
+
+TEST(WaitpointKeys, that_rest_in_the_open_are_sealed_later) {
+    Vault open;
+    open.seed("A", secret_a);
+    open.rotate("B", secret_b, 0);
+    open.now += 1;
+    open.rotate("C", secret_c, 5'000);
+    open.rotate("D", std::string(64, 'd'), 5'000);
+    Vault sealing(std::string(32, 'S'));
+    sealing.rows = open.rows;
+    ASSERT_TRUE(sealing.run(SealSecrets{}));
+    ASSERT_EQ(sealing.rows.size(), 4U);
+    EXPECT_EQ(sealing.rows[0], open.rows[0]) << "nothing is left of A that could be sealed";
+    for (const std::size_t i : {2U, 3U}) {
+        EXPECT_TRUE(sealing.rows[i].sealed);
+        EXPECT_EQ(sealing.rows[i].secret.find(open.rows[i].secret), std::string::npos);
+        EXPECT_EQ(sealing.rows[i].is_current, open.rows[i].is_current);
+        EXPECT_EQ(sealing.rows[i].expires_at, open.rows[i].expires_at);
+    }
+    EXPECT_EQ(sealing.rotate("D", std::string(64, 'd')), "noop D") << "the secret is the same";
+    const auto rows = sealing.rows;
+    ASSERT_TRUE(sealing.run(SealSecrets{}));
+    EXPECT_EQ(sealing.rows, rows) << "what is sealed stays as it is";
 }
 
 TEST(WaitpointKeys, sealed_with_another_key_are_an_invalid_secret) {

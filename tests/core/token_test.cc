@@ -357,7 +357,12 @@ TEST_F(Tokens, every_answer_is_the_same_work) {
     rows_[1].is_current = false;
     EXPECT_EQ(work(here(token), "hmac_secret_not_initialized"), 1U);
     EXPECT_EQ(work(nowhere(token), "invalid_token"), 1U);
-    EXPECT_EQ(work(here("k2"), "invalid_token"), 0U) << "its shape is no secret";
+    const std::string digest = token.substr(3);
+    for (const std::string& malformed : {std::string("k2"), "k2:" + digest.substr(1), digest,
+                                         "k2:" + digest + "0", "k2:A" + digest.substr(1)}) {
+        EXPECT_EQ(work(here(malformed), "invalid_token"), 1U) << malformed;
+        EXPECT_EQ(work(nowhere(malformed), "invalid_token"), 1U) << malformed;
+    }
     EXPECT_EQ(work(here(""), "missing_token"), 0U);
 }
 

@@ -134,6 +134,11 @@ void Conformance::reopen() {
     open();
 }
 
+void Conformance::reopen_with(const std::function<void(EngineOptions&)>& change) {
+    change(options_);
+    reopen();
+}
+
 void Conformance::open() {
     auto rig = GetParam().open(folder_->path(), options_, rig_.clock);
     ASSERT_TRUE(rig) << rig.error().message();

@@ -152,6 +152,7 @@ class Conformance : public testing::TestWithParam<Backend> {
     void open_with(EngineOptions options);
     /// Closes the engine and opens the same store again.
     void reopen();
+    void reopen_with(const std::function<void(EngineOptions&)>& change);
     void close() { rig_.engine.reset(); }
 
     /// Lets time pass and everything that it makes due happen.

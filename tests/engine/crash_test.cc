@@ -342,7 +342,7 @@ void Crash::verify_waits(store::Reader& reader, const core::Execution& e, const 
     EXPECT_TRUE(std::ranges::includes(suspensions, told.suspensions)) << "a suspension was lost";
     std::set<std::string> signals;
     std::uint64_t last = 0;
-    const auto ledger = *reader.signals(e.eid, 0, 10'000);
+    const auto ledger = *reader.signals(e.eid, 0, 10'000, store::Payloads::read);
     for (const core::Signal& row : ledger) {
         EXPECT_EQ(row.key.seq, ++last) << "the ledger has a hole";
         signals.insert(row.id.to_string());

@@ -230,6 +230,36 @@ TEST_P(EngineStatsTest, RenewalsAreCountedByTheirAnswer) {
     EXPECT_EQ(stats.renewals_refused, 1U);
 }
 
+TEST_P(EngineStatsTest, TokensThatProveNothingAreCountedByWhy) {
+    const ClaimedTask task = start();
+    Suspend wait;
+    wait.lease = task.handle;
+    wait.resume_condition = any_signal();
+    const WaitpointTicket at = ok(wait).details.waitpoint;
+    const auto send = [&](const std::string& token) {
+        DeliverSignal op;
+        op.execution_id = task.execution_id();
+        op.waitpoint_id = at.waitpoint_id;
+        op.signal_name = "go";
+        op.waitpoint_token = token;
+        return engine_->run(op).has_value();
+    };
+    EXPECT_FALSE(send(""));
+    EXPECT_FALSE(send("k1:" + std::string(64, '0')));
+    EXPECT_FALSE(send("k1"));
+    EXPECT_TRUE(send(at.waitpoint_token));
+    EXPECT_FALSE(send(at.waitpoint_token)) << "too late, but proved";
+    std::map<std::string, std::uint64_t> counted;
+    for (const auto& [code, count] : engine_->stats().token_refusals) {
+        counted[code] = count;
+    }
+    EXPECT_EQ(counted, (std::map<std::string, std::uint64_t>{{"hmac_secret_not_initialized", 0},
+                                                             {"invalid_secret", 0},
+                                                             {"invalid_token", 2},
+                                                             {"missing_token", 1},
+                                                             {"token_expired", 0}}));
+}
+
 TEST_P(EngineStatsTest, TransactionsAndSyncsAreTimed) {
     const std::uint64_t before = engine_->stats().transactions.count();
     for (int i = 0; i < 10; ++i) {

@@ -528,7 +528,23 @@ TEST_F(GroupCommit, TheBoundCountsEveryPartThatMayBeLong) {
         op.route_snapshot_json.emplace(16'000, 'x');
         op.admission_summary.emplace(16'000, 'x');
     });
-    for (const Request& large : {Request(tags), Request(grant)}) {
+    const auto signal = with(DeliverSignal{}, [&](auto& op) {
+        op.execution_id = id;
+        op.signal_name = "go";
+        op.payload.emplace(30'000, 'x');
+    });
+    const auto approval = with(DeliverApprovalSignal{}, [&](auto& op) {
+        op.execution_id = id;
+        op.signal_name = "approved";
+        op.note.emplace(30'000, 'x');
+    });
+    const auto suspend = with(Suspend{}, [&](auto& op) {
+        op.lease = LeaseRef(id);
+        op.resume_condition =
+            ResumeCondition::signal_set("k", std::vector<std::string>(30, std::string(1'000, 'x')));
+    });
+    for (const Request& large :
+         {Request(tags), Request(grant), Request(signal), Request(approval), Request(suspend)}) {
         EngineOptions options;
         options.queue_bytes_max = 20'000;
         open(options);

@@ -141,6 +141,20 @@ TEST_F(ApprovalLinks, ThatAreForgedAreAllToldTheSame) {
     EXPECT_EQ(choose(path, "approved").status, 200) << "the true one is still good";
 }
 
+TEST(ApprovalAccess, EndsForAnAddressThatGuessesTooOften) {
+    TestOptions options;
+    options.service.gate.allow_insecure = true;
+    options.service.failed_attempts_max = 1;
+    const TestServer guarded(std::move(options));
+    for (std::size_t i = 0; i < FailedAttempts::targets_factor; ++i) {
+        EXPECT_EQ(guarded.get("/v1/approve/x").status, 404) << i;
+    }
+    const RawAnswer refused = guarded.get("/v1/approve/x");
+    EXPECT_EQ(refused.status, 429);
+    EXPECT_TRUE(refused.header("Retry-After"));
+    EXPECT_EQ(guarded.get("/v1/lanes").status, 200) << "nothing else is touched";
+}
+
 TEST(ApprovalLinkKeys, FollowFromTheTokenOfTheAdmin) {
     const GateOptions one{.api_token = "user", .admin_token = "boss"};
     const GateOptions same{.api_token = "other", .admin_token = "boss"};

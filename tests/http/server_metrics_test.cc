@@ -204,6 +204,8 @@ TEST(ServerMetrics, TellWhatTheEngineDid) {
         Claim{.lanes = {"mail"}, .worker_id = "w", .worker_instance_id = "w1", .max_wait_ms = 0});
     ASSERT_TRUE(claimed && claimed->tasks.size() == 1);
     ASSERT_TRUE(engine.run(Renew{.lease = claimed->tasks[0].handle}));
+    EXPECT_FALSE(engine.run(
+        DeliverSignal{.execution_id = claimed->tasks[0].execution_id(), .signal_name = "go"}));
     ASSERT_TRUE(engine.run(Complete{.lease = claimed->tasks[0].handle}));
     EXPECT_FALSE(engine.run(Renew{.lease = claimed->tasks[0].handle}));
     ASSERT_TRUE(engine.run(RunScanner{"grant_sweep"}));
@@ -213,6 +215,8 @@ TEST(ServerMetrics, TellWhatTheEngineDid) {
     EXPECT_EQ(out.value("ff_attempt_outcome_total", {{"lane", "mail"}, {"outcome", "error"}}), 0);
     EXPECT_EQ(out.value("ff_lease_renewal_total", {{"outcome", "ok"}}), 1);
     EXPECT_EQ(out.value("ff_lease_renewal_total", {{"outcome", "err"}}), 1);
+    EXPECT_EQ(out.value("ff_waitpoint_token_refused_total", {{"code", "missing_token"}}), 1);
+    EXPECT_EQ(out.value("ff_waitpoint_token_refused_total", {{"code", "invalid_token"}}), 0);
     EXPECT_EQ(out.value("ff_store_tx_duration_seconds_count", {{"op", "transaction"}}), 4);
     EXPECT_EQ(out.value("ff_store_retries_total", {{"reason", "busy"}}), 0);
     EXPECT_EQ(out.value("ff_scanner_cycle_total", {{"scanner", "grant_sweep"}}), 1);

@@ -2,6 +2,7 @@
 // meet, and who gets credentials.
 #include <gtest/gtest.h>
 
+#include <future>
 #include <mutex>
 
 #include <ff/callback.h>
@@ -86,8 +87,12 @@ TEST_F(Callbacks, ThatProveNothingAreAllToldTheSame) {
     unknown[std::string("/v1/callbacks/").size()] = unknown[14] == 'a' ? 'b' : 'a';
     std::string other_kid = path;
     other_kid.insert(other_kid.size() - 65, "x");
-    for (const std::string& wrong :
-         {forged, unknown, other_kid, std::string("/v1/callbacks/x"), path + "0"}) {
+    std::string long_kid = path;
+    long_kid.insert(long_kid.size() - 65, std::string(1'100, 'x'));
+    std::string odd_kid = path;
+    odd_kid.insert(odd_kid.size() - 65, "%00");
+    for (const std::string& wrong : {forged, unknown, other_kid, long_kid, odd_kid,
+                                     std::string("/v1/callbacks/x"), path + "0"}) {
         const RawAnswer answer = call(wrong, "a");
         EXPECT_EQ(answer.status, 404) << wrong;
         EXPECT_EQ(answer.body, R"({"error":"callback not found"})") << wrong;
@@ -143,6 +148,53 @@ TEST(CallbackAccess, EndsForAnAddressThatGuessesTooOftenAtAWaitpoint) {
     EXPECT_EQ(server.ask(request_text("POST", callback_path(other.ticket), "a")).status, 202)
         << "another waitpoint is not touched: the address may be a proxy's";
     EXPECT_EQ(server.get("/v1/lanes").status, 200) << "nothing else is touched";
+}
+
+TEST(CallbackAccess, EndsForAnAddressThatGuessesAtManyWaitpoints) {
+    TestOptions options;
+    options.service.failed_attempts_max = 2;
+    const TestServer server(std::move(options));
+    const SuspendedExecution wait = suspend_one(server);
+    const auto tried = [&](const std::string& path) {
+        return server.ask(request_text("POST", path, "a")).status;
+    };
+    WaitpointTicket nowhere = wait.ticket;
+    for (std::size_t i = 1; i < 2 * FailedAttempts::targets_factor; ++i) {
+        nowhere.waitpoint_id = {new_uuid()};
+        EXPECT_EQ(tried(callback_path(nowhere)), 404) << i;
+    }
+    EXPECT_EQ(tried("/v1/callbacks/x"), 404) << "what is no callback counts, too";
+    EXPECT_EQ(tried(callback_path(wait.ticket)), 429);
+    EXPECT_EQ(server.get("/v1/approve/x").status, 429) << "and so it is for links";
+}
+
+TEST(CallbackAccess, ARefusalIsNotHeldUpByWhatIsWrittenOfIt) {
+    const auto engine = std::make_shared<ScriptedEngine>();
+    TestOptions options;
+    options.engine = engine;
+    const TestServer server(std::move(options));
+    const std::string digest(64, 'a');
+    const WaitpointTicket ticket{{new_uuid()}, "k", "k1:" + digest};
+    WaitpointInfo known;
+    known.waitpoint_id = ticket.waitpoint_id;
+    known.execution_id = *ExecutionId::parse("{fp:0}:00000000-0000-0000-0000-000000000001");
+    known.token_fingerprint = std::string(16, 'b');
+    using Found = std::optional<WaitpointInfo>;
+    for (const Found& found : {Found(known), Found()}) {
+        std::future<RawAnswer> answer = std::async(std::launch::async, [&] {
+            return server.ask(request_text("POST", callback_path(ticket), "a"));
+        });
+        engine->next().done(Reply(std::in_place_type<Found>, found));
+        EXPECT_EQ(answer.get().status, 404);
+        // The signal that leaves the trace is still under way.
+        ScriptedEngine::Call trace = engine->next();
+        const auto* signal = ff::get_if<DeliverSignal>(&trace.request);
+        ASSERT_NE(signal, nullptr);
+        EXPECT_EQ(signal->execution_id, found ? known.execution_id : ExecutionId{});
+        EXPECT_EQ(signal->waitpoint_token, ticket.waitpoint_token);
+        EXPECT_FALSE(signal->payload) << "what is refused is not kept waiting";
+        trace.done(ff::fail(ErrorCode::invalid_token));
+    }
 }
 
 // ------------------------------------------------------------------------------------- credentials

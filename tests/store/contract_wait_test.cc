@@ -52,7 +52,7 @@ std::optional<Suspension> find_suspension(Store& store, const SuspensionKey& key
 
 std::vector<Signal> ledger(Store& store, Eid eid, std::uint64_t after = 0,
                            std::size_t limit = 100) {
-    return look(store, [&](Reader& r) { return r.signals(eid, after, limit); });
+    return look(store, [&](Reader& r) { return r.signals(eid, after, limit, Payloads::read); });
 }
 
 std::vector<Satisfier> all_satisfiers(Store& store, const SuspensionKey& key) {
@@ -667,8 +667,27 @@ TEST_P(StoreContract, the_ledger_is_read_in_pages_and_by_number) {
     EXPECT_EQ(seqs(ledger(store(), 1, 2, 2)), (Numbers{10}));
     EXPECT_TRUE(ledger(store(), 1, 10, 2).empty());
     const Numbers asked{10, 3, 1};
-    EXPECT_EQ(seqs(look(store(), [&](Reader& r) { return r.signals(1, asked); })),
+    EXPECT_EQ(seqs(look(store(), [&](Reader& r) { return r.signals(1, asked, Payloads::read); })),
               (Numbers{10, 1}));
+}
+
+TEST_P(StoreContract, signals_are_read_without_their_payloads_and_by_id) {
+    Signal first = signal_of(1, 1, 7);
+    first.payload = std::string("p\0q", 3);
+    Signal second = signal_of(1, 2, 7);
+    second.payload.reset();
+    put(store(), changes(first, second));
+    Signal bare = first;
+    bare.payload.reset();
+    const std::vector<std::uint64_t> asked{2, 1};
+    EXPECT_EQ(look(store(), [&](Reader& r) { return r.signals(1, 0, 9, Payloads::left_out); }),
+              (std::vector{bare, second}));
+    EXPECT_EQ(look(store(), [&](Reader& r) { return r.signals(1, asked, Payloads::left_out); }),
+              (std::vector{second, bare}));
+    EXPECT_EQ(look(store(), [&](Reader& r) { return r.signals(1, asked, Payloads::read); }),
+              (std::vector{second, first}));
+    EXPECT_EQ(look(store(), [&](Reader& r) { return r.signal(1, first.id); }), first);
+    EXPECT_EQ(look(store(), [&](Reader& r) { return r.signal(2, first.id); }), std::nullopt);
 }
 
 TEST_P(StoreContract, satisfiers_come_by_node_and_token) {

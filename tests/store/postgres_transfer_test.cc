@@ -132,7 +132,7 @@ TEST_F(PostgresTransfer, reads_of_the_copy_are_those_of_the_original) {
     same([](Reader& r) { return r.suspensions(2); });
     same([](Reader& r) { return r.suspended("default", {}, 100); });
     same([](Reader& r) { return r.open_waitpoints(2, {}, 100); });
-    same([](Reader& r) { return r.signals(2, 0, 100); });
+    same([](Reader& r) { return r.signals(2, 0, 100, Payloads::read); });
     same([](Reader& r) { return r.satisfiers({2, 1}); });
     same([](Reader& r) { return r.hmac_keys(); });
     EXPECT_EQ(ask(store, "SELECT COUNT(*) FROM ff_exec_tag"), "5");

@@ -119,7 +119,7 @@ TEST_F(Transfer, reads_of_the_copy_are_those_of_the_original) {
     same([](Reader& r) { return r.suspensions(2); });
     same([](Reader& r) { return r.suspended("default", {}, 100); });
     same([](Reader& r) { return r.open_waitpoints(2, {}, 100); });
-    same([](Reader& r) { return r.signals(2, 0, 100); });
+    same([](Reader& r) { return r.signals(2, 0, 100, Payloads::read); });
     same([](Reader& r) { return r.satisfiers({2, 1}); });
     same([](Reader& r) { return r.hmac_keys(); });
     EXPECT_EQ(find_grant(**a, id_of(1, 513)), find_grant(**b, id_of(1, 513)));

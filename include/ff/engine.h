@@ -140,6 +140,9 @@ struct EngineStats {
     std::uint64_t retries_io = 0;      ///< or the connection was lost
     std::uint64_t renewals_ok = 0;
     std::uint64_t renewals_refused = 0;
+    /// Executions that contradict themselves or cannot be read, as the index reconciler found them:
+    /// in its last round, or in the present one if that has found more. What it mended not counted.
+    std::uint64_t inconsistent_executions = 0;
     /// By name. Beyond the 64th lane all are counted under `other`, which stands last.
     std::vector<LaneStats> lanes;
     std::vector<ScannerStats> scanners;

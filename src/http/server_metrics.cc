@@ -93,6 +93,9 @@ void write_engine(Exposition& out, const EngineStats& stats) {
     out.sample({{"outcome", "err"}}, stats.renewals_refused);
     write_store(out, stats);
     write_scanners(out, stats);
+    out.family("ff_inconsistent_executions", MetricType::gauge,
+               "Executions that contradict themselves or cannot be read, and were not mended.");
+    out.sample({}, stats.inconsistent_executions);
     write_events(out, stats);
     out.family("ff_poll_waiting", MetricType::gauge, "Claims that wait for work now.");
     out.sample({}, stats.waiting_claims);

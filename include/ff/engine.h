@@ -158,6 +158,9 @@ struct EngineStats {
     std::uint64_t renewals_refused = 0;
     /// Signals whose token proved nothing, by the code of the refusal.
     std::vector<std::pair<std::string, std::uint64_t>> token_refusals;
+    /// Executions that contradict themselves or cannot be read, as the index reconciler found them:
+    /// in its last round, or in the present one if that has found more. What it mended not counted.
+    std::uint64_t inconsistent_executions = 0;
     /// By name. Beyond the 64th lane all are counted under `other`, which stands last.
     std::vector<LaneStats> lanes;
     std::vector<ScannerStats> scanners;

@@ -68,8 +68,9 @@ struct LeaseRef {
     std::optional<LeaseId> lease_id;
     std::optional<std::uint64_t> lease_epoch;
     std::optional<AttemptId> attempt_id;
-    std::optional<BackendTag> backend;  ///< of the handle it came from; checked when present
-    bool suspended = false;             ///< from a handle that suspend gave
+    std::optional<BackendTag> backend;       ///< of the handle it came from; checked when present
+    bool suspended = false;                  ///< from a handle that suspend gave
+    std::optional<DurationMs> lease_ttl_ms;  ///< of the handle: what renew extends by
 
     LeaseRef() = default;
     /// Without a fence; enough for operator overrides.
@@ -81,7 +82,8 @@ struct LeaseRef {
           lease_epoch(h.lease_epoch),
           attempt_id(h.attempt_id),
           backend(h.backend),
-          suspended(h.kind == HandleKind::suspended) {}
+          suspended(h.kind == HandleKind::suspended),
+          lease_ttl_ms(h.lease_ttl_ms > 0 ? std::optional(h.lease_ttl_ms) : std::nullopt) {}
 };
 
 /// One claimed execution: everything a worker needs to run it.
@@ -286,7 +288,7 @@ struct Renew {
     static constexpr std::string_view name = "renew";
 
     LeaseRef lease;
-    DurationMs lease_ttl_ms = 30'000;
+    std::optional<DurationMs> lease_ttl_ms;  ///< absent: that of the handle, without one 30,000
 };
 
 struct Progress {
@@ -707,7 +709,8 @@ struct HistoryEntry {
     std::optional<std::string> worker_instance_id;
     std::optional<std::string> reason;
     std::optional<std::string> revoked_by;
-    std::optional<std::string> outcome;  ///< of the completion this entry also was
+    std::optional<std::string> outcome;         ///< of the completion this entry also was
+    std::optional<std::uint32_t> replay_count;  ///< of a replay: which it was, from 1 on
 };
 
 /// The newest entries of one execution's lease history, oldest first.

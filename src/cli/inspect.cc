@@ -39,13 +39,22 @@ ExitCode inspect_all_leases(const InspectOptions& options) {
         std::vector<ExpiredLease> leases;
         FF_TRY_VOID(store.read([&](store::Reader& reader) -> expected<void> {
             // By the time their timers fire, which is never later than the lease ends.
-            FF_TRY(const auto held, reader.leased_due(std::numeric_limits<TimestampMs>::max()));
-            for (const core::Execution& e : held) {
-                leases.push_back({e.id, e.lease_id.value_or(LeaseId{}), e.lease_epoch,
-                                  e.worker_instance_id.value_or(""), e.lease_expires_at.value_or(0),
-                                  e.current_attempt_index.value_or(0)});
+            constexpr TimestampMs any_time = std::numeric_limits<TimestampMs>::max();
+            constexpr std::size_t rows_per_read = 1'000;
+            store::Reader::LeaseKey at{std::numeric_limits<TimestampMs>::min(), 0};
+            for (;;) {
+                FF_TRY(const auto held, reader.leased_due(at, any_time, rows_per_read));
+                for (const core::Execution& e : held) {
+                    leases.push_back({e.id, e.lease_id.value_or(LeaseId{}), e.lease_epoch,
+                                      e.worker_instance_id.value_or(""),
+                                      e.lease_expires_at.value_or(0),
+                                      e.current_attempt_index.value_or(0)});
+                }
+                if (held.size() < rows_per_read) {
+                    return {};
+                }
+                at = {held.back().timer_at.value_or(at.first), held.back().eid};
             }
-            return {};
         }));
         std::ranges::stable_sort(leases, {}, &ExpiredLease::expires_at_ms);
         print_out(for_programs(options.output)

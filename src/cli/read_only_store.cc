@@ -120,10 +120,7 @@ expected<std::vector<core::Eid>> ReadOnlyStore::scan_all(core::Eid, std::size_t)
 expected<std::vector<core::WorkerKey>> ReadOnlyStore::scan_dead_workers(TimestampMs, std::size_t) {
     return refuse();
 }
-expected<std::vector<core::WorkerRow>> ReadOnlyStore::workers_of(const std::string&,
-                                                                 const std::string&, TimestampMs) {
-    return refuse();
-}
+expected<std::vector<core::WorkerRow>> ReadOnlyStore::live_workers(TimestampMs) { return refuse(); }
 expected<std::uint64_t> ReadOnlyStore::sweep_grants(TimestampMs, std::size_t) { return refuse(); }
 expected<std::uint64_t> ReadOnlyStore::sweep_idempotency(TimestampMs, std::size_t) {
     return refuse();

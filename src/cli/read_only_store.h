@@ -66,9 +66,7 @@ class ReadOnlyStore : public store::Store {
     expected<std::vector<core::Eid>> scan_all(core::Eid after, std::size_t limit) override;
     expected<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
                                                              std::size_t limit) override;
-    expected<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
-                                                      const std::string& lane,
-                                                      TimestampMs now) override;
+    expected<std::vector<core::WorkerRow>> live_workers(TimestampMs now) override;
     expected<std::vector<core::LimitKey>> scan_due_limits(TimestampMs now,
                                                           std::size_t limit) override;
     expected<std::vector<core::LimitKey>> scan_waiting_limits(const core::LimitKey& after,

@@ -208,9 +208,15 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
         body.push_back('[');
         for (end_ = at_ + 1; end_ < requests_.size() && end_ - at_ <= renewals_max; ++end_) {
             const auto* renew = ff::get_if<Renew>(&requests_[end_]);
-            if (renew == nullptr || !renew->lease.attempt_index || !core_accepts(requests_[end_])) {
+            if (renew == nullptr || !renew->lease.attempt_index) {
                 break;
             }
+            auto ready = engine_.checked(requests_[end_]);
+            if (!ready) {
+                break;
+            }
+            requests_[end_] = std::move(*ready);
+            renew = &ff::get<Renew>(requests_[end_]);
             const std::string inner = wire::write_request(requests_[end_]).body;
             body += end_ > at_ + 1 ? "," : "";
             wire::ObjectOut lease(body);
@@ -227,8 +233,6 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
                               self->heard_heartbeat(std::move(received));
                           });
     }
-
-    bool core_accepts(const Request& request) { return engine_.checked(request).has_value(); }
 
     void heard_heartbeat(expected<wire::Received> received) {
         if (!received) {

@@ -90,6 +90,7 @@ Decision<OperatorLease> decide(const Snapshot& view, const IssueGrantAndClaim& a
 
 expected<void> validate(IssueReclaimGrant& args);
 void reads(const IssueReclaimGrant& args, ReadSet& set);
+void reads_more(const Snapshot& view, const IssueReclaimGrant& args, ReadSet& set);
 Decision<IssueReclaimGrantResult> decide(const Snapshot& view, const IssueReclaimGrant& args,
                                          const Context& ctx);
 
@@ -167,6 +168,26 @@ Decision<BlockResult> decide(const Snapshot& view, const BlockExecution& args, c
 
 void reads(const UnblockExecution& args, ReadSet& set);
 Decision<Done> decide(const Snapshot& view, const UnblockExecution& args, const Context& ctx);
+
+/// One that was blocked for a budget or quota by name: is it over? What would be admitted is made
+/// eligible; nothing is taken. Answers whether it was.
+struct UnblockIfAdmitted {
+    ExecutionId execution_id;
+};
+void reads(const UnblockIfAdmitted& args, ReadSet& set);
+void reads_more(const Snapshot& view, const UnblockIfAdmitted& args, ReadSet& set);
+Decision<bool> decide(const Snapshot& view, const UnblockIfAdmitted& args, const Context& ctx);
+
+/// Mends what a row says of itself that follows from the rest: its label, its lane in the registry,
+/// its count of attempts, a lease of which parts are lost. Answers whether anything was mended.
+struct RepairExecution {
+    ExecutionId execution_id;
+    TimestampMs seen_at_mutation = 0;            ///< as of then; one that has changed is left
+    std::vector<std::uint32_t> attempt_indexes;  ///< of all its attempt rows, ascending
+};
+void reads(const RepairExecution& args, ReadSet& set);
+void reads_more(const Snapshot& view, const RepairExecution& args, ReadSet& set);
+Decision<bool> decide(const Snapshot& view, const RepairExecution& args, const Context& ctx);
 
 expected<void> validate(SetExecutionTags& args);
 void reads(const SetExecutionTags& args, ReadSet& set);

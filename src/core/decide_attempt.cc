@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t failure_reason_bytes_max = 4096;
 constexpr std::size_t progress_message_bytes_max = 1024;
 constexpr std::size_t result_bytes_max = 1U << 20;
+constexpr DurationMs lease_ttl_default_ms = 30'000;
 
 expected<void> check_text(std::string_view field, std::string_view text) {
     // Length is not checked here: these texts are cut to size, never refused for it.
@@ -23,7 +24,12 @@ expected<void> check_text(std::string_view field, std::string_view text) {
 
 // -------------------------------------------------------------------------------------- renew
 
-expected<void> validate(Renew& args) { return check_lease_ttl(args.lease_ttl_ms); }
+expected<void> validate(Renew& args) {
+    if (!args.lease_ttl_ms) {
+        args.lease_ttl_ms = args.lease.lease_ttl_ms.value_or(lease_ttl_default_ms);
+    }
+    return check_lease_ttl(*args.lease_ttl_ms);
+}
 
 void reads(const Renew& args, ReadSet& set) {
     set.need(args.lease.execution_id, InputNeed::if_tagged);
@@ -44,7 +50,7 @@ Decision<RenewResult> decide(const Snapshot& view, const Renew& args, const Cont
     }
     Execution e = *found;
     e.lease_renewed_at = ctx.now;
-    e.lease_expires_at = ctx.now + args.lease_ttl_ms;
+    e.lease_expires_at = ctx.now + args.lease_ttl_ms.value_or(lease_ttl_default_ms);
     e.last_mutation_at = ctx.now;
     Changes changes;
     ExecutionEvent event = lease_event(view, e, LeaseEventType::renewed, ctx.now);

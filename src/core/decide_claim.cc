@@ -176,7 +176,10 @@ expected<void> validate(IssueClaimGrant& args) {
     return normalise(args.capabilities);
 }
 
-void reads(const IssueClaimGrant& args, ReadSet& set) { set.need(args.execution_id).grant = true; }
+void reads(const IssueClaimGrant& args, ReadSet& set) {
+    set.need(args.execution_id).grant = true;
+    set.lanes.push_back(args.lane_id);  // it must be the execution's own
+}
 
 void reads_more(const Snapshot& view, const IssueClaimGrant& args, ReadSet& set) {
     read_flow_of(view, args.execution_id, set);
@@ -203,6 +206,9 @@ Decision<Grant> decide(const Snapshot& view, const IssueClaimGrant& args, const 
     if (route.key.lane != args.lane_id) {
         return ff::fail(ErrorCode::execution_not_in_eligible_set,
                         "it belongs to lane " + route.key.lane);
+    }
+    if (auto closed = closed_lane(view, e)) {
+        return ff::fail(ErrorCode::execution_not_eligible, std::move(*closed));
     }
     if (auto ok = check_admitted(view, e); !ok) {
         return std::move(ok).error();
@@ -324,6 +330,9 @@ Decision<ClaimedTask> decide(const Snapshot& view, const ClaimResumedExecution& 
     }
     if (auto ok = check_grant(view, e, args, ctx.now); !ok) {
         return std::move(ok).error();
+    }
+    if (const std::string& lane = view.route(e.route).key.lane; lane != args.lane_id) {
+        return ff::fail(ErrorCode::invalid_claim_grant, "it belongs to lane " + lane);
     }
     if (auto ok = check_admitted(view, e); !ok) {
         return std::move(ok).error();

@@ -103,6 +103,10 @@ void reads(const IssueReclaimGrant& args, ReadSet& set) {
     set.need(args.execution_id, InputNeed::if_tagged_or_policy).grant = true;
 }
 
+void reads_more(const Snapshot& view, const IssueReclaimGrant& args, ReadSet& set) {
+    read_lane_of(view, args.execution_id, set);
+}
+
 namespace {
 
 std::string observed(const Execution& e) {
@@ -152,6 +156,13 @@ Decision<IssueReclaimGrantResult> decide(const Snapshot& view, const IssueReclai
     if (has_live_grant(e, ctx.now)) {
         return ff::fail(ErrorCode::grant_already_exists,
                         "until " + std::to_string(*e.grant_expires_at));
+    }
+    if (auto closed = closed_lane(view, e)) {
+        reply.detail = std::move(*closed);
+        if (e.state != found->state) {
+            changes.put_executions.push_back(std::move(e));  // the lease has run out all the same
+        }
+        return {std::move(reply), std::move(changes)};
     }
     const Route& route = view.route(e.route);
     if (!satisfies(args.worker_capabilities, route.required)) {
@@ -248,8 +259,9 @@ namespace {
 
 bool due(const std::optional<TimestampMs>& at, TimestampMs now) { return at && *at <= now; }
 
-void expire(const Snapshot& view, Execution& e, const std::string& reason, Changes& changes,
-            TimestampMs now) {
+/// `category` is that of the failure; without one there is none, whatever failed earlier.
+void expire(const Snapshot& view, Execution& e, const std::string& reason,
+            std::optional<std::string> category, Changes& changes, TimestampMs now) {
     Ending ending;
     ending.outcome = TerminalOutcome::expired;
     ending.attempt_end = AttemptLifecycle::ended_failure;
@@ -258,6 +270,7 @@ void expire(const Snapshot& view, Execution& e, const std::string& reason, Chang
     ending.attempt_failure_reason = reason;
     ending.closed_as = StreamClosedReason::expired;
     e.failure_reason = reason;
+    e.failure_category = std::move(category);
     finish(view, e, std::move(ending), changes, now);
 }
 
@@ -271,8 +284,7 @@ expected<void> time_out_attempt(const Snapshot& view, Execution& e, Changes& cha
                                "reconciler", StreamClosedReason::expired},
                               changes, ctx));
     if (!retry) {
-        e.failure_category = "timeout";
-        expire(view, e, "attempt_timeout", changes, ctx.now);
+        expire(view, e, "attempt_timeout", "timeout", changes, ctx.now);
     }
     return {};
 }
@@ -292,7 +304,7 @@ Decision<bool> decide(const Snapshot& view, const HandleDue& args, const Context
         return condition;
     };
     if (!is_terminal(e.state) && act(due(e.execution_deadline_at, ctx.now))) {
-        expire(view, e, "execution_deadline", changes, ctx.now);
+        expire(view, e, "execution_deadline", std::nullopt, changes, ctx.now);
     }
     if (e.state.phase == LifecyclePhase::active && act(due(e.attempt_deadline_at, ctx.now))) {
         if (auto ok = time_out_attempt(view, e, changes, ctx); !ok) {

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include <ff/json.h>
+#include "core/admission.h"
+#include "core/cascade.h"
 #include "core/decide.h"
 #include "core/replay.h"
 #include "core/transitions.h"
@@ -157,6 +159,28 @@ Decision<Done> decide(const Snapshot& view, const UnblockExecution& args, const 
     make_eligible(e, ctx.now);
     changes.put_executions.push_back(std::move(e));
     return {Done{}, std::move(changes)};
+}
+
+void reads(const UnblockIfAdmitted& args, ReadSet& set) { set.need(args.execution_id); }
+
+void reads_more(const Snapshot& view, const UnblockIfAdmitted& args, ReadSet& set) {
+    read_flow_of(view, args.execution_id, set);
+    need_admission(view, args.execution_id, set);
+}
+
+Decision<bool> decide(const Snapshot& view, const UnblockIfAdmitted& args, const Context& ctx) {
+    const Execution* found = view.execution(args.execution_id);
+    const bool blocked = found != nullptr && !found->gate &&
+                         (found->state.eligibility == EligibilityState::blocked_by_budget ||
+                          found->state.eligibility == EligibilityState::blocked_by_quota);
+    if (!blocked || !decide_limits(view, *found, applicable(view, *found), ctx).admitted) {
+        return false;
+    }
+    Execution e = *found;
+    Changes changes;
+    make_eligible(e, ctx.now);
+    changes.put_executions.push_back(std::move(e));
+    return {true, std::move(changes)};
 }
 
 // --------------------------------------------------------------------------------------- tags

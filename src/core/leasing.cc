@@ -205,6 +205,22 @@ expected<ClaimedTask> lease_reclaimed_attempt(const Snapshot& view, Execution& e
     return task_of(view, e, HandleKind::reclaimed, lessee.lease_ttl_ms, ctx);
 }
 
+void read_lane_of(const Snapshot& view, const ExecutionId& id, ReadSet& set) {
+    const Execution* e = view.knows_execution(id) ? view.execution(id) : nullptr;
+    if (e != nullptr && !view.knows_lane(view.route(e->route).key.lane)) {
+        set.lanes.push_back(view.route(e->route).key.lane);
+    }
+}
+
+std::optional<std::string> closed_lane(const Snapshot& view, const Execution& e) {
+    const Lane* lane = view.lane(view.route(e.route).key.lane);
+    if (lane == nullptr ||
+        (lane->state != LaneState::paused && lane->state != LaneState::disabled)) {
+        return std::nullopt;
+    }
+    return "lane " + lane->name + " is " + std::string(to_string(lane->state));
+}
+
 expected<std::uint32_t> reclaim_cap(const Snapshot& view, const Execution& e,
                                     std::optional<std::uint32_t> argument, const Context& ctx) {
     FF_TRY(const Policy* policy, policy_of(view, e, ctx));
@@ -224,6 +240,7 @@ void finish_reclaims_exceeded(const Snapshot& view, Execution& e, Changes& chang
     ending.attempt_failure_reason = std::string(to_string(e.state.ownership));
     ending.closed_as = StreamClosedReason::lease_expired;
     e.failure_reason = "max_reclaims_exceeded";
+    e.failure_category.reset();  // of an earlier failure
     finish(view, e, std::move(ending), changes, now);
 }
 

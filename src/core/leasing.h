@@ -21,6 +21,11 @@ expected<ClaimedTask> lease_reclaimed_attempt(const Snapshot& view, Execution& e
                                               const Lessee& lessee, Changes& changes,
                                               const Context& ctx);
 
+/// Loads the lane of an execution.
+void read_lane_of(const Snapshot& view, const ExecutionId& id, ReadSet& set);
+/// Why its lane hands out no work, if it does not.
+std::optional<std::string> closed_lane(const Snapshot& view, const Execution& e);
+
 /// How often this execution may be reclaimed.
 expected<std::uint32_t> reclaim_cap(const Snapshot& view, const Execution& e,
                                     std::optional<std::uint32_t> argument, const Context& ctx);

@@ -68,6 +68,11 @@ const Lane* Snapshot::lane(const std::string& name) const {
     return it->second.get();
 }
 
+bool Snapshot::knows_lane(const std::string& name) const {
+    auto it = lanes.find(name);
+    return it != lanes.end() && it->second.loaded;
+}
+
 const Route* Snapshot::route(const RouteKey& key) const {
     if (const Route* known = known_routes_.find(key)) {
         return known;

@@ -143,6 +143,7 @@ class Snapshot {
     [[nodiscard]] const GrantRow* grant(const Execution& execution) const;
     [[nodiscard]] const Attempt* attempt(const Execution& execution, std::uint32_t index) const;
     [[nodiscard]] const Lane* lane(const std::string& name) const;
+    [[nodiscard]] bool knows_lane(const std::string& name) const;
     [[nodiscard]] const Route* route(const RouteKey& key) const;
     [[nodiscard]] const Route& route(RouteId id) const;
     [[nodiscard]] const IdempotencyEntry* idempotency(const IdempotencyKey& key) const;

@@ -245,6 +245,7 @@ void end_suspended(const Snapshot& view, Execution& e, TerminalOutcome outcome,
     ending.closed_as = StreamClosedReason::suspension_timeout;
     ending.waits_closed = "timed_out_" + word;
     e.failure_reason = ending.attempt_failure_reason;
+    e.failure_category.reset();  // of an earlier failure
     finish(view, e, std::move(ending), changes, now);
 }
 

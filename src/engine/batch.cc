@@ -13,16 +13,16 @@ namespace ff::engine {
 
 namespace {
 
-/// Due work that failed is tried again after this time.
+/// Due work that failed, and nobody knows by whom, is tried again after this time.
 constexpr DurationMs failing_retry_ms = 1'000;
-/// A row that failed as often as this in a row is left alone for longer.
-constexpr int failures_max = 3;
-constexpr DurationMs failing_rest_ms = 60'000;
 /// A queue that another process was at is looked at again after so long.
 constexpr DurationMs turns_pause_ms = 2;
 
 template <class C>
 constexpr bool is_claim = std::is_same_v<C, Claim> || std::is_same_v<C, ClaimForWorker>;
+
+std::string name_of(core::Eid eid) { return "execution " + std::to_string(eid); }
+std::string name_of(const FlowId& id) { return "flow " + id.to_string(); }
 
 void reads_of(const Command& command, core::ReadSet& set) {
     ff::visit(
@@ -97,89 +97,140 @@ void Batch::apply(core::Changes&& changes) {
     snapshot_.apply(std::move(changes));
 }
 
+template <class Key>
+expected<void> Batch::load_due(std::vector<Key>& keys, SetAside<Key>& failing,
+                               const std::function<expected<void>(std::span<const Key>)>& load) {
+    const auto all = keys.empty() ? expected<void>() : load(keys);
+    if (all || !is_of_the_row(all.error().code)) {
+        return all;
+    }
+    std::vector<Key> readable;
+    for (const Key& key : keys) {
+        const auto one = load({&key, 1});
+        if (one) {
+            readable.push_back(key);
+            continue;
+        }
+        if (!is_of_the_row(one.error().code)) {
+            return one;
+        }
+        warn_("due work of " + name_of(key) + " cannot be read: " + one.error().message());
+        failing.add(key, ctx_.now);
+    }
+    keys = std::move(readable);
+    return {};
+}
+
 expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
     if (due_max == 0 || !next_due_ || *next_due_ > ctx_.now) {
         return {};
     }
-    FF_TRY(const bool all_flows, handle_due_flows(run, due_max));
-    FF_TRY(const bool all_limits, handle_due_limits(run, due_max));
-    const auto left_alone = [this](const auto& entry) { return entry.second.until > ctx_.now; };
-    const std::size_t limit =
-        due_max + static_cast<std::size_t>(std::ranges::count_if(failing_, left_alone));
-    FF_TRY(auto keys, store_.scan_due(ctx_.now, limit));
-    const bool all = all_flows && all_limits && keys.size() < limit;
-    for (const auto& key : keys) {
-        auto it = failing_.find(key.eid);
-        if (it == failing_.end() || !left_alone(*it)) {
-            due_now_.push_back(key.eid);
+    bool all = true;
+    for (const auto handle : {&Batch::handle_due_flows, &Batch::take_waiting_work,
+                              &Batch::handle_due_limits, &Batch::handle_due_executions}) {
+        FF_TRY(const bool all_of_it, (this->*handle)(run, due_max));
+        if (due_max == 1 && due_.size() > 0) {
+            return {};  // one piece by itself
+        }
+        all = all && all_of_it;
+    }
+    if (!all) {
+        return {};
+    }
+    // What this batch arms itself is added after the commit.
+    FF_TRY(next_due_, store_.next_due(ctx_.now));
+    each_kind_of_due([this](const auto& taken, auto& failing) {
+        failing.keep_only(taken, ctx_.now);
+        if (const auto at = failing.next_at(ctx_.now)) {
+            next_due_ = std::min(next_due_.value_or(*at), *at);
+        }
+    });
+    return {};
+}
+
+expected<bool> Batch::handle_due_executions(Run& run, std::size_t limit) {
+    limit += failing_.count(ctx_.now);
+    FF_TRY(const auto keys, store_.scan_due(ctx_.now, limit));
+    for (const core::TimerKey& key : keys) {
+        if (!failing_.holds(key.eid, ctx_.now)) {
+            due_.executions.push_back(key.eid);
         }
     }
-    run.due_taken = due_now_.size();
-    FF_TRY_VOID(store_.load(due_now_, core::InputNeed::if_tagged_or_policy, true, snapshot_));
-    for (core::Eid eid : due_now_) {
-        const core::ExecutionCell* cell = snapshot_.find_cell(eid);
-        if (cell == nullptr && store_.shared()) {
-            continue;  // another process is at it
-        }
-        if (cell == nullptr) {
-            warn_("timer of execution " + std::to_string(eid) + " that does not exist");
-            set_aside(failing_[eid]);
-            continue;
-        }
-        FF_TRY_VOID(load_more(core::HandleDue{cell->id}));
-        auto decision = core::decide(snapshot_, core::HandleDue{cell->id}, ctx_);
-        if (!decision.answer) {
-            warn_("due work of " + cell->id.to_string() + ": " + decision.answer.error().message());
-            set_aside(failing_[eid]);
-            continue;
-        }
-        apply(std::move(decision.changes));
-        run.due_handled += *decision.answer ? 1 : 0;
+    FF_TRY_VOID(
+        load_due<core::Eid>(due_.executions, failing_, [this](std::span<const core::Eid> eids) {
+            return store_.load(eids, core::InputNeed::if_tagged_or_policy, true, snapshot_);
+        }));
+    for (const core::Eid eid : due_.executions) {
+        FF_TRY_VOID(handle_due_execution(eid, run));
     }
-    if (all) {
-        // What this batch arms itself is added after the commit.
-        FF_TRY(next_due_, store_.next_due(ctx_.now));
-        // Those whose time to try again has come are tried now, or have nothing due any more.
-        std::erase_if(failing_, [&](const auto& entry) {
-            return !left_alone(entry) && std::ranges::find(due_now_, entry.first) == due_now_.end();
-        });
-        const auto try_again = [&](const auto& entry) {
-            if (left_alone(entry)) {
-                next_due_ = std::min(next_due_.value_or(entry.second.until), entry.second.until);
-            }
-        };
-        std::ranges::for_each(failing_, try_again);
-        std::ranges::for_each(failing_limits_, try_again);
+    return keys.size() < limit;
+}
+
+expected<void> Batch::handle_due_execution(core::Eid eid, Run& run) {
+    const core::ExecutionCell* cell = snapshot_.find_cell(eid);
+    if (cell == nullptr && store_.shared()) {
+        return {};  // another process is at it
     }
+    if (cell == nullptr) {
+        warn_("timer of execution " + std::to_string(eid) + " that does not exist");
+        failing_.add(eid, ctx_.now);
+        return {};
+    }
+    const auto loaded = load_more(core::HandleDue{cell->id});
+    if (!loaded && !is_of_the_row(loaded.error().code)) {
+        return loaded;
+    }
+    auto decision = loaded ? core::decide(snapshot_, core::HandleDue{cell->id}, ctx_)
+                           : core::Decision<bool>(std::unexpected(loaded.error()));
+    if (!decision.answer) {
+        warn_("due work of " + cell->id.to_string() + ": " + decision.answer.error().message());
+        failing_.add(eid, ctx_.now);
+        return {};
+    }
+    apply(std::move(decision.changes));
+    run.due_handled += *decision.answer ? 1 : 0;
     return {};
 }
 
 expected<bool> Batch::handle_due_flows(Run& run, std::size_t limit) {
+    limit += failing_flows_.count(ctx_.now);
     FF_TRY(const auto flows, store_.scan_due_flows(ctx_.now, limit));
-    core::ReadSet set;
-    set.flows = flows;
-    if (!flows.empty()) {
-        FF_TRY_VOID(store_.load(set, snapshot_));
-    }
-    for (const FlowId& id : flows) {
+    std::ranges::copy_if(flows, std::back_inserter(due_.flows),
+                         [this](const FlowId& id) { return !failing_flows_.holds(id, ctx_.now); });
+    FF_TRY_VOID(load_due<FlowId>(due_.flows, failing_flows_, [this](std::span<const FlowId> ids) {
+        core::ReadSet set;
+        set.flows.assign(ids.begin(), ids.end());
+        return store_.load(set, snapshot_);
+    }));
+    for (const FlowId& id : due_.flows) {
         auto decision = core::decide(snapshot_, core::HandleFlowDue{id}, ctx_);
         if (!decision.answer) {
             warn_("due work of flow " + id.to_string() + ": " + decision.answer.error().message());
+            failing_flows_.add(id, ctx_.now);
             continue;
         }
         apply(std::move(decision.changes));
         run.due_handled += *decision.answer ? 1 : 0;
     }
+    return flows.size() < limit;
+}
+
+expected<bool> Batch::take_waiting_work(Run& run, std::size_t limit) {
+    limit += failing_work_.count(ctx_.now);
     FF_TRY(const auto waiting, store_.scan_work(ctx_.now, limit, snapshot_));
     core::Changes taken;
     for (const core::FlowWorkKey& key : waiting) {
+        if (failing_work_.holds(key, ctx_.now)) {
+            continue;
+        }
         joins_resumed_ += key.kind == core::FlowWorkKind::cancel_siblings ? 1 : 0;
         work_.push_back(*snapshot_.work(key));
         taken.delete_work.push_back(key);
+        due_.work.push_back(key);
     }
     apply(std::move(taken));
-    run.due_handled += waiting.size();
-    return flows.size() < limit && waiting.size() < limit;
+    run.due_handled += due_.work.size();
+    return waiting.size() < limit;
 }
 
 expected<std::uint64_t> Batch::handle_limit(const core::LimitKey& key, bool offers_lapse) {
@@ -203,15 +254,14 @@ expected<std::uint64_t> Batch::handle_limit(const core::LimitKey& key, bool offe
 }
 
 expected<void> Batch::handle_due_limit(const core::LimitKey& key, Run& run) {
-    const auto failing = failing_limits_.find(key);
-    if (failing != failing_limits_.end() && failing->second.until > ctx_.now) {
+    if (failing_limits_.holds(key, ctx_.now)) {
         return {};
     }
     const auto handled = handle_limit(key, false);
     if (!handled && is_of_the_row(handled.error().code)) {
         warn_("due work of " + std::string(to_string(key.kind)) + " " + key.id.to_string() + ": " +
               handled.error().message());
-        set_aside(failing_limits_[key]);
+        failing_limits_.add(key, ctx_.now);
         return {};
     }
     FF_TRY_VOID(handled);
@@ -234,12 +284,12 @@ expected<void> Batch::open_gates(Run& run) {
 }
 
 expected<bool> Batch::handle_due_limits(Run& run, std::size_t limit) {
-    std::erase_if(failing_limits_, [this](const auto& entry) {
-        return entry.second.until + failing_rest_ms < ctx_.now;
-    });
-    limit += failing_limits_.size();
+    limit += failing_limits_.count(ctx_.now);
     FF_TRY(const auto keys, store_.scan_due_limits(ctx_.now, limit));
     for (const core::LimitKey& key : keys) {
+        if (!failing_limits_.holds(key, ctx_.now)) {
+            due_.limits.push_back(key);
+        }
         FF_TRY_VOID(handle_due_limit(key, run));
     }
     return keys.size() < limit;
@@ -393,7 +443,7 @@ expected<void> Batch::decide_all(std::vector<Pending>& commands, Run& run) {
 
 expected<void> Batch::begin(TimestampMs now) {
     ctx_.now = now;
-    due_now_.clear();
+    due_ = {};
     work_.clear();
     limit_work_.clear();
     turns_.begin();
@@ -463,17 +513,15 @@ Batch::Run Batch::run(std::vector<Pending> commands, TimestampMs now, std::size_
     if (ok) {
         note_scheduled(run);
     }
+    // What follows from due work fails with it.
+    const bool by_due = !due_ok || (only_due_ && run.outcomes.empty() && run.refused.empty());
+    const Suspect suspect = by_due ? Suspect::due : Suspect::others;
+    run.due_taken = due_.size();
     if (!ok) {
         store_.rollback();
-        fail(run, std::move(ok).error(), due_ok ? Suspect::others : Suspect::due);
-        if (!due_ok) {
-            pause_due();
-        }
-        return run;
-    }
-    if (auto committed = commit(run); !committed) {
-        const bool only_due = only_due_ && run.outcomes.empty();
-        fail(run, std::move(committed).error(), only_due ? Suspect::due : Suspect::others);
+        fail(run, std::move(ok).error(), suspect);
+    } else if (auto committed = commit(run); !committed) {
+        fail(run, std::move(committed).error(), suspect);
     }
     return run;
 }
@@ -577,11 +625,8 @@ void Batch::after_commit() {
             look_at(work.current->due_at);
         }
     }
-    for (core::Eid eid : due_now_) {
-        if (auto it = failing_.find(eid); it != failing_.end() && it->second.until <= ctx_.now) {
-            failing_.erase(it);
-        }
-    }
+    each_kind_of_due(
+        [this](const auto& taken, auto& failing) { failing.forget(std::span(taken), ctx_.now); });
     turns_.committed();
     if (turns_.owes()) {
         look_at(ctx_.now + turns_pause_ms);
@@ -595,11 +640,13 @@ void Batch::fail(Run& run, Error error, Suspect suspect) {
     ready_.forget_all();
     desk_.recheck_all();
     next_due_ = ctx_.now;  // whatever was known may have been undone: look again
-    if (suspect == Suspect::due && due_now_.size() <= 1) {
-        if (!due_now_.empty()) {
-            set_aside(failing_[due_now_[0]]);
+    if (suspect == Suspect::due && due_.size() <= 1) {
+        each_kind_of_due([this](const auto& taken, auto& failing) {
+            std::ranges::for_each(taken, [&](const auto& key) { failing.add(key, ctx_.now); });
+        });
+        if (due_.size() == 0 || !is_of_the_row(error.code)) {
+            pause_due();
         }
-        pause_due();
     }
     run.failure = std::move(error);
 }
@@ -608,11 +655,6 @@ void Batch::pause_due() {
     if (next_due_) {
         next_due_ = std::max(*next_due_, ctx_.now + failing_retry_ms);
     }
-}
-
-void Batch::set_aside(Failing& failing) const {
-    failing.times += 1;
-    failing.until = ctx_.now + (failing.times < failures_max ? failing_retry_ms : failing_rest_ms);
 }
 
 expected<void> Batch::run_internal(TimestampMs now, const std::function<expected<void>()>& body) {
@@ -635,6 +677,22 @@ expected<void> Batch::run_internal(TimestampMs now, const std::function<expected
     }
     // What it made ready is offered in the next batch.
     desk_.recheck_all();
+    return {};
+}
+
+expected<void> Batch::load_readable(std::span<const core::Eid> eids) {
+    const auto load = [this](std::span<const core::Eid> some) {
+        return store_.load(some, core::InputNeed::none, false, snapshot_);
+    };
+    const auto all = load(eids);
+    if (all || !is_of_the_row(all.error().code)) {
+        return all;
+    }
+    for (const core::Eid& eid : eids) {
+        if (const auto one = load({&eid, 1}); !one && !is_of_the_row(one.error().code)) {
+            return one;
+        }
+    }
     return {};
 }
 

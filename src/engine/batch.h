@@ -11,10 +11,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
+#include <span>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,6 +25,7 @@
 #include "engine/claim_desk.h"
 #include "engine/command.h"
 #include "engine/ready_index.h"
+#include "engine/set_aside.h"
 #include "engine/tally.h"
 #include "engine/turn_desk.h"
 #include "store/store.h"
@@ -45,10 +45,11 @@ class Batch {
         std::optional<Error> failure;   ///< the transaction failed and nothing happened
         bool store_failed = false;      ///< it did not even begin: no use in running anything again
         bool wrote = false;
-        std::size_t due_taken = 0;    ///< timers this transaction looked at
+        std::size_t due_taken = 0;    ///< how much due work this transaction took
         std::size_t due_handled = 0;  ///< and those that had something to do
     };
-    /// One transaction for all of them, with up to `due_max` due timers.
+    /// One transaction for all of them, with up to `due_max` due timers of each kind. With one it
+    /// takes a single piece of due work, so that a failure has one to blame.
     Run run(std::vector<Pending> commands, TimestampMs now, std::size_t due_max,
             Waiting waiting = Waiting::served);
 
@@ -63,13 +64,17 @@ class Batch {
     /// Inside run_internal: what time does to a limit; answers how much.
     expected<std::uint64_t> handle_limit(const core::LimitKey& key, bool offers_lapse);
 
+    /// Inside run_internal: loads the rows of these executions, without those that cannot be read;
+    /// the index reconciler tells of them.
+    expected<void> load_readable(std::span<const core::Eid> eids);
+
     /// Inside run_internal: keeps changes that were decided elsewhere.
     void keep(core::Changes&& changes) { apply(std::move(changes)); }
 
     /// The earliest moment at which a timer is due, as far as known.
     [[nodiscard]] std::optional<TimestampMs> next_due() const { return next_due_; }
-    /// How many timers the last batch looked at.
-    [[nodiscard]] std::size_t due_taken() const { return due_now_.size(); }
+    /// How much due work the last batch took.
+    [[nodiscard]] std::size_t due_taken() const { return due_.size(); }
     /// Asks the store again (after open, and now and then as a safety net).
     expected<void> refresh_next_due();
 
@@ -98,8 +103,17 @@ class Batch {
     /// Tells who cancelled a flow whether members of it are left for later transactions.
     void note_scheduled(Run& run) const;
     expected<void> handle_due(Run& run, std::size_t due_max);
-    /// Flows whose time has come, and work that waits in the store. False: there may be more.
+    /// Flows whose time has come. False: there may be more.
     expected<bool> handle_due_flows(Run& run, std::size_t limit);
+    /// Work that waits in the store. The same.
+    expected<bool> take_waiting_work(Run& run, std::size_t limit);
+    /// Executions whose time has come. The same.
+    expected<bool> handle_due_executions(Run& run, std::size_t limit);
+    expected<void> handle_due_execution(core::Eid eid, Run& run);
+    /// Loads those of `keys` that can be read and leaves out the others, with a warning.
+    template <class Key>
+    expected<void> load_due(std::vector<Key>& keys, SetAside<Key>& failing,
+                            const std::function<expected<void>(std::span<const Key>)>& load);
     /// Budgets and policies whose time has come. False: there may be more.
     expected<bool> handle_due_limits(Run& run, std::size_t limit);
     /// Loads what a command or a piece of work asks for because of what is loaded.
@@ -133,14 +147,26 @@ class Batch {
     void fail(Run& run, Error error, Suspect suspect);
     /// Begins a transaction of the store.
     expected<void> begin(TimestampMs now);
-    /// Rows whose due work failed, and when to try again: they must not hold up the others.
-    struct Failing {
-        TimestampMs until = 0;
-        int times = 0;
-    };
-    /// Due work failed and nothing else is to blame: leave all of it, or one row, for a while.
+    /// Due work failed and no row is to blame: leave all of it for a while.
     void pause_due();
-    void set_aside(Failing& failing) const;
+    /// The due work that the running transaction took.
+    struct Due {
+        std::vector<core::Eid> executions;
+        std::vector<FlowId> flows;
+        std::vector<core::FlowWorkKey> work;
+        std::vector<core::LimitKey> limits;
+        [[nodiscard]] std::size_t size() const {
+            return executions.size() + flows.size() + work.size() + limits.size();
+        }
+    };
+    /// Calls `visit` with each kind of due work and those of it that are left alone.
+    template <class Visit>
+    void each_kind_of_due(Visit visit) {
+        visit(due_.executions, failing_);
+        visit(due_.flows, failing_flows_);
+        visit(due_.work, failing_work_);
+        visit(due_.limits, failing_limits_);
+    }
     [[nodiscard]] bool anything_to_write() const;
 
     store::Store& store_;
@@ -158,15 +184,16 @@ class Batch {
     std::chrono::steady_clock::time_point began_;  ///< the running transaction
     bool unsynced_ = false;
     Changed changed_;
-    /// What the running transaction holds: the due rows, and whether there were commands.
-    std::vector<core::Eid> due_now_;
-    bool only_due_ = false;
+    Due due_;
+    bool only_due_ = false;                    ///< the running transaction has no commands
     std::vector<core::FlowWork> work_;         ///< what follows from changes of this transaction
     std::vector<core::LimitWork> limit_work_;  ///< slots that are given back by it
     std::size_t rows_changed_ = 0;             ///< by it
     std::uint64_t joins_resumed_ = 0;          ///< cancels of siblings that it goes on with
-    std::unordered_map<core::Eid, Failing> failing_;
-    std::map<core::LimitKey, Failing> failing_limits_;
+    SetAside<core::Eid> failing_;
+    SetAside<FlowId> failing_flows_;
+    SetAside<core::FlowWorkKey> failing_work_;
+    SetAside<core::LimitKey> failing_limits_;
 };
 
 template <class C>

@@ -217,6 +217,18 @@ expected<std::string> dependency_summary(store::Reader& reader, const core::Exec
 
 }  // namespace
 
+expected<std::optional<std::string>> unserved(store::Reader& reader, const core::Execution& e,
+                                              const core::Route& route, TimestampMs now) {
+    if (e.state.eligibility != EligibilityState::eligible_now || route.required.empty()) {
+        return std::nullopt;
+    }
+    Explanation why;
+    FF_TRY_VOID(match_workers(reader, route, now, why));
+    return why.capable_workers > 0
+               ? std::nullopt
+               : std::optional("no live worker has " + join(why.missing_capabilities));
+}
+
 expected<Explanation> answer(const ExplainExecution& op, const ReadContext& c) {
     expected<Explanation> out = ff::fail(ErrorCode::execution_not_found,
                                          "execution not found: " + op.execution_id.to_string());

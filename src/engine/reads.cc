@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "core/transitions.h"
@@ -105,6 +107,25 @@ AttemptInfo attempt_info(const core::Attempt& row) {
     return info;
 }
 
+HistoryEntry history_entry(core::ExecutionEvent event) {
+    HistoryEntry entry;
+    entry.event_id = static_cast<std::uint64_t>(event.event_id);
+    entry.at = event.at;
+    entry.event = std::string(to_string(event.type));
+    entry.lease_id = event.lease_id;
+    entry.lease_epoch = event.lease_epoch;
+    entry.attempt_index = event.attempt_index;
+    entry.attempt_id = event.attempt_id;
+    entry.worker_id = std::move(event.worker_id);
+    entry.worker_instance_id = std::move(event.worker_instance_id);
+    entry.reason = std::move(event.reason);
+    entry.revoked_by = std::move(event.revoked_by);
+    if (event.outcome) {
+        entry.outcome = std::string(to_string(*event.outcome));
+    }
+    return entry;
+}
+
 }  // namespace
 
 ExecutionInfo info_of(const core::Execution& e, const core::Route& route) {
@@ -126,19 +147,34 @@ ExecutionInfo info_of(const core::Execution& e, const core::Route& route) {
     return info;
 }
 
+namespace {
+
+/// The same for one who asks for this execution: why nobody takes it is told as well.
+expected<ExecutionInfo> explained_info(store::Reader& reader, const core::Execution& e,
+                                       const core::Route& route, TimestampMs now) {
+    ExecutionInfo info = info_of(e, route);
+    FF_TRY(auto detail, unserved(reader, e, route, now));
+    if (detail) {
+        info.blocking_detail = std::move(*detail);
+    }
+    return info;
+}
+
+}  // namespace
+
 expected<std::optional<ExecutionSnapshot>> answer(const DescribeExecution& op,
                                                   const ReadContext& c) {
     using Answer = std::optional<ExecutionSnapshot>;
     return with_execution<Answer>(
         c, op.execution_id, Answer(),
-        [](store::Reader& reader, const core::Execution& e) -> expected<Answer> {
+        [&c](store::Reader& reader, const core::Execution& e) -> expected<Answer> {
             FF_TRY(const core::Route route, reader.route(e.route));
             FF_TRY(auto input, reader.input(e.eid));
             if (!input) {
                 return ff::fail(ErrorCode::corruption, "input: missing");
             }
             ExecutionSnapshot s;
-            s.info = info_of(e, route);
+            FF_TRY(s.info, explained_info(reader, e, route, c.now));
             s.current_attempt_id = e.current_attempt_id;
             if (e.state.ownership == OwnershipState::leased) {
                 s.current_lease = LeaseInfo{e.lease_id.value_or(LeaseId{}),
@@ -181,9 +217,9 @@ expected<std::optional<ExecutionSnapshot>> answer(const DescribeExecution& op,
 expected<ExecutionInfo> answer(const ReadExecutionInfo& op, const ReadContext& c) {
     return with_execution<ExecutionInfo>(
         c, op.execution_id, std::unexpected(missing(op.execution_id)),
-        [](store::Reader& reader, const core::Execution& e) -> expected<ExecutionInfo> {
+        [&c](store::Reader& reader, const core::Execution& e) -> expected<ExecutionInfo> {
             FF_TRY(const core::Route route, reader.route(e.route));
-            return info_of(e, route);
+            return explained_info(reader, e, route, c.now);
         });
 }
 
@@ -335,65 +371,124 @@ expected<WorkerPage> answer(const ListWorkers& op, const ReadContext& c) {
     return page;
 }
 
+namespace {
+
+constexpr std::size_t lease_rows_per_read = 1'000;
+
+/// The first leases behind a cursor among those that it is shown, which come in any order.
+class FirstExpired {
+  public:
+    FirstExpired(const ListExpiredLeases& op, std::size_t limit) : op_(op), limit_(limit) {
+        if (op.after) {
+            after_ = Place(op.after->expires_at_ms, op.after->execution_id.to_string());
+        }
+    }
+
+    expected<void> look_at(store::Reader& reader, const core::Execution& e) {
+        if (!e.lease_id || !e.lease_expires_at || *e.lease_expires_at > op_.as_of) {
+            return {};
+        }
+        Place place(*e.lease_expires_at, e.id.to_string());
+        if ((after_ && place <= *after_) || (full() && place > first_.rbegin()->first)) {
+            return {};
+        }
+        if (op_.ns) {
+            FF_TRY(const core::Route route, reader.route(e.route));
+            if (route.key.ns != *op_.ns) {
+                return {};
+            }
+        }
+        first_.emplace(
+            std::move(place),
+            ExpiredLease{e.id, *e.lease_id, e.lease_epoch, e.worker_instance_id.value_or(""),
+                         *e.lease_expires_at, e.current_attempt_index.value_or(0)});
+        if (first_.size() > limit_) {
+            first_.erase(std::prev(first_.end()));
+        }
+        return {};
+    }
+    /// Can no lease that ends at `at` or later be among them?
+    [[nodiscard]] bool ends_before(TimestampMs at) const {
+        return full() && first_.rbegin()->first.first < at;
+    }
+    ExpiredLeasePage page() {
+        ExpiredLeasePage out;
+        for (auto& [place, lease] : first_) {
+            out.leases.push_back(std::move(lease));
+        }
+        if (full()) {
+            out.next_cursor = {out.leases.back().expires_at_ms, out.leases.back().execution_id};
+        }
+        return out;
+    }
+
+  private:
+    using Place = std::pair<TimestampMs, std::string>;  ///< with the id's text, the tie-breaker
+
+    [[nodiscard]] bool full() const { return first_.size() == limit_; }
+
+    const ListExpiredLeases& op_;
+    const std::size_t limit_;
+    std::optional<Place> after_;
+    std::map<Place, ExpiredLease> first_;
+};
+
+/// Leases that are held, by their timers: those fire no later than the lease ends, and no more than
+/// one time to live before.
+expected<void> look_at_held(store::Reader& reader, const ListExpiredLeases& op,
+                            FirstExpired& first) {
+    constexpr DurationMs ttl_max = 3'600'000;
+    constexpr TimestampMs earliest = std::numeric_limits<TimestampMs>::min();
+    store::Reader::LeaseKey at{earliest, 0};
+    if (op.after && op.after->expires_at_ms > earliest + ttl_max) {
+        at.first = op.after->expires_at_ms - ttl_max - 1;
+    }
+    for (;;) {
+        FF_TRY(const auto rows, reader.leased_due(at, op.as_of, lease_rows_per_read));
+        for (const core::Execution& e : rows) {
+            FF_TRY_VOID(first.look_at(reader, e));
+        }
+        if (rows.size() < lease_rows_per_read) {
+            return {};
+        }
+        at = {rows.back().timer_at.value_or(at.first), rows.back().eid};
+        if (first.ends_before(at.first)) {
+            return {};
+        }
+    }
+}
+
+/// Those that ran out and that nobody has taken over yet: there is no order of time among them.
+expected<void> look_at_lost(store::Reader& reader, FirstExpired& first) {
+    core::Eid before = std::numeric_limits<core::Eid>::max();
+    for (;;) {
+        FF_TRY(const auto rows,
+               reader.newest_in_bucket(core::Bucket::reclaimable, before, lease_rows_per_read));
+        for (const core::Execution& e : rows) {
+            if (e.state.ownership == OwnershipState::lease_expired_reclaimable) {
+                FF_TRY_VOID(first.look_at(reader, e));
+            }
+        }
+        if (rows.size() < lease_rows_per_read) {
+            return {};
+        }
+        before = rows.back().eid;
+    }
+}
+
+}  // namespace
+
 expected<ExpiredLeasePage> answer(const ListExpiredLeases& op, const ReadContext& c) {
     const std::size_t limit = std::min<std::size_t>(op.limit, 10'000);
-    std::vector<std::pair<ExpiredLease, std::string>> found;  // with the id's text, the tie-breaker
+    if (limit == 0) {
+        return ExpiredLeasePage{};
+    }
+    FirstExpired first(op, limit);
     FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
-        const auto add = [&](const core::Execution& e) -> expected<void> {
-            if (e.lease_expires_at.value_or(op.as_of + 1) > op.as_of || !e.lease_id) {
-                return {};
-            }
-            if (op.ns) {
-                FF_TRY(const core::Route route, reader.route(e.route));
-                if (route.key.ns != *op.ns) {
-                    return {};
-                }
-            }
-            found.emplace_back(
-                ExpiredLease{e.id, *e.lease_id, e.lease_epoch, e.worker_instance_id.value_or(""),
-                             *e.lease_expires_at, e.current_attempt_index.value_or(0)},
-                e.id.to_string());
-            return {};
-        };
-        FF_TRY(const auto leased, reader.leased_due(op.as_of));
-        for (const core::Execution& e : leased) {
-            FF_TRY_VOID(add(e));
-        }
-        core::Eid before = std::numeric_limits<core::Eid>::max();
-        for (;;) {
-            FF_TRY(const auto lost,
-                   reader.newest_in_bucket(core::Bucket::reclaimable, before, 1'000));
-            for (const core::Execution& e : lost) {
-                if (e.state.ownership == OwnershipState::lease_expired_reclaimable) {
-                    FF_TRY_VOID(add(e));
-                }
-            }
-            if (lost.size() < 1'000) {
-                return {};
-            }
-            before = lost.back().eid;
-        }
+        FF_TRY_VOID(look_at_held(reader, op, first));
+        return look_at_lost(reader, first);
     }));
-    const auto place = [](const auto& entry) {
-        return std::pair(entry.first.expires_at_ms, std::string_view(entry.second));
-    };
-    if (op.after) {
-        const std::string text = op.after->execution_id.to_string();
-        const std::pair cursor(op.after->expires_at_ms, std::string_view(text));
-        std::erase_if(found, [&](const auto& entry) { return place(entry) <= cursor; });
-    }
-    std::ranges::sort(found, {}, place);
-    ExpiredLeasePage page;
-    for (auto& [lease, text] : found) {
-        if (page.leases.size() == limit) {
-            break;
-        }
-        page.leases.push_back(std::move(lease));
-    }
-    if (limit > 0 && page.leases.size() == limit) {
-        page.next_cursor = {page.leases.back().expires_at_ms, page.leases.back().execution_id};
-    }
-    return page;
+    return first.page();
 }
 
 expected<std::vector<HistoryEntry>> answer(const ReadLeaseHistory& op, const ReadContext& c) {
@@ -401,28 +496,24 @@ expected<std::vector<HistoryEntry>> answer(const ReadLeaseHistory& op, const Rea
     return with_execution<Answer>(
         c, op.execution_id, std::unexpected(missing(op.execution_id)),
         [&](store::Reader& reader, const core::Execution& e) -> expected<Answer> {
-            FF_TRY(auto events, reader.history(e, std::min<std::size_t>(op.limit, 1'000)));
-            std::ranges::reverse(events);
+            const std::size_t limit = std::min<std::size_t>(op.limit, 1'000);
+            // An end without a lease is an event of its own, but not one of a lease's; there is at
+            // most one for each life of the execution.
+            FF_TRY(auto events, reader.history(e, limit + e.replay_count + 1));
+            std::erase_if(events, [](const core::ExecutionEvent& event) {
+                return event.type == core::LeaseEventType::none;
+            });
+            events.resize(std::min(events.size(), limit));
             Answer out;
+            std::uint32_t replay = e.replay_count;  // the newest is the last one
             for (core::ExecutionEvent& event : events) {
-                HistoryEntry& entry = out.emplace_back();
-                entry.event_id = static_cast<std::uint64_t>(event.event_id);
-                entry.at = event.at;
-                entry.event = event.type == core::LeaseEventType::none
-                                  ? std::string("completed")
-                                  : std::string(to_string(event.type));
-                entry.lease_id = event.lease_id;
-                entry.lease_epoch = event.lease_epoch;
-                entry.attempt_index = event.attempt_index;
-                entry.attempt_id = event.attempt_id;
-                entry.worker_id = std::move(event.worker_id);
-                entry.worker_instance_id = std::move(event.worker_instance_id);
-                entry.reason = std::move(event.reason);
-                entry.revoked_by = std::move(event.revoked_by);
-                if (event.outcome) {
-                    entry.outcome = std::string(to_string(*event.outcome));
+                const bool replayed = event.type == core::LeaseEventType::replay_initiated;
+                HistoryEntry& entry = out.emplace_back(history_entry(std::move(event)));
+                if (replayed) {
+                    entry.replay_count = replay--;
                 }
             }
+            std::ranges::reverse(out);
             return out;
         });
 }

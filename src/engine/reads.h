@@ -78,6 +78,11 @@ expected<std::optional<WebhookInfo>> answer(const DescribeWebhook& op, const Rea
 expected<std::optional<core::SealSecrets>> unsealed_secrets(const ReadContext& c);
 expected<std::uint64_t> waitpoints_outliving(DurationMs grace_ms, const ReadContext& c);
 
+/// What keeps an execution from running as far as workers are concerned: which of the tokens it
+/// requires no live worker has. Nothing when one has all, or the execution waits for something else.
+expected<std::optional<std::string>> unserved(store::Reader& reader, const core::Execution& e,
+                                              const core::Route& route, TimestampMs now);
+
 /// What callers see of an execution, from its row and its route.
 ExecutionInfo info_of(const core::Execution& e, const core::Route& route);
 

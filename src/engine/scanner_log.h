@@ -44,8 +44,15 @@ class ScannerLog {
         return scanners_;
     }
 
+    /// Executions that the index reconciler found wrong and could not mend.
+    void note_inconsistent(std::uint64_t executions) {
+        const std::lock_guard lock(mutex_);
+        inconsistent_ = executions;
+    }
+
     void fill(EngineStats& stats) const {
         const std::lock_guard lock(mutex_);
+        stats.inconsistent_executions = inconsistent_;
         for (std::size_t i = 0; i < scanners_.size(); ++i) {
             stats.scanners.push_back({scanners_[i].scanner, cycles_[i].read()});
         }
@@ -55,6 +62,7 @@ class ScannerLog {
     std::deque<AtomicHistogram> cycles_;  ///< in the same order; fixed once the writer runs
     mutable std::mutex mutex_;
     std::vector<ScannerInfo> scanners_;  // guarded by mutex_ once the writer runs
+    std::uint64_t inconsistent_ = 0;     // guarded by mutex_
 };
 
 }  // namespace ff::engine

@@ -47,7 +47,6 @@ Scanners::Scanners(Batch& batch, const core::Settings& settings, const EngineOpt
       settings_(settings),
       options_(options),
       handle_due_(std::move(handle_due)),
-      reconciler_at_(newest_eid),
       unblock_at_(blocked_buckets.size()) {
     for (const Kind& kind : kinds()) {
         Scanner scanner{kind, std::nullopt, false};
@@ -77,7 +76,7 @@ const std::vector<Scanners::Kind>& Scanners::kinds() {
         {"dependency_reconciler", 15'000, &Scanners::dependency_reconciler},
         {"flow_projector", 15'000, &Scanners::flow_projector},
         {"index_reconciler", 45'000, &Scanners::index_reconciler},
-        {"unblock", 5'000, &Scanners::unblock},
+        {"unblock", 5'000, &Scanners::unblock, unblock_page_max},
         {"worker_ttl_sweep", 30'000, &Scanners::worker_ttl_sweep},
         {"grant_sweep", 5'000, &Scanners::grant_sweep},
         {"idempotency_sweep", 60'000, &Scanners::idempotency_sweep},
@@ -121,7 +120,7 @@ void Scanners::run_due(TimestampMs now) {
             continue;
         }
         const auto result = noted(scanner, now, [&] { return run_in_background(scanner, now); });
-        const bool full = result && result->processed >= sweep_max;
+        const bool full = result && result->processed >= scanner.batch;
         scanner.next_at = full ? now : now + scanner.period_ms;
         report(scanner, result);
     }
@@ -237,7 +236,7 @@ expected<ScannerResult> Scanners::stream_trimmer(TimestampMs now) {
         for (const core::StreamKey& stream : streams) {
             eids.push_back(stream.eid);
         }
-        FF_TRY_VOID(store.load(eids, core::InputNeed::none, false, batch_.snapshot()));
+        FF_TRY_VOID(batch_.load_readable(eids));
         for (const core::StreamKey& stream : streams) {
             // One that another process is at is left to it.
             if (const core::ExecutionCell* cell = batch_.snapshot().find_cell(stream.eid)) {
@@ -264,48 +263,67 @@ expected<ScannerResult> Scanners::worker_ttl_sweep(TimestampMs now) {
     return result;
 }
 
+expected<bool> Scanners::is_served(const core::Route& route, Registry& registry, TimestampMs now) {
+    if (route.required.empty()) {
+        return true;
+    }
+    if (!std::exchange(registry.read, true)) {
+        auto live = batch_.store().live_workers(now);
+        if (!live && !is_of_the_row(live.error().code)) {
+            return std::unexpected(std::move(live).error());
+        }
+        registry.live = live ? std::optional(std::move(*live)) : std::nullopt;
+    }
+    return !registry.live ||
+           std::ranges::any_of(*registry.live, [&](const core::WorkerRow& worker) {
+               return worker.key.ns == route.key.ns &&
+                      std::ranges::find(worker.lanes, route.key.lane) != worker.lanes.end() &&
+                      satisfies(worker.capabilities, route.required);
+           });
+}
+
+expected<bool> Scanners::unblock_one(const core::Execution& e, core::Bucket bucket,
+                                     Registry& registry, TimestampMs now) {
+    if (bucket != core::Bucket::blocked_by_route) {
+        auto decision = batch_.decide_one(core::UnblockIfAdmitted{e.id});
+        if (!decision && is_of_the_row(decision.error().code)) {
+            return false;  // a limit that cannot be read keeps whom it may limit
+        }
+        FF_TRY_VOID(decision);
+        return *decision->answer;
+    }
+    FF_TRY(const bool served, is_served(batch_.snapshot().route(e.route), registry, now));
+    if (!served) {
+        return false;
+    }
+    const UnblockExecution command{e.id, std::string(to_string(e.state.blocking_reason))};
+    FF_TRY(const auto decision, batch_.decide_one(command));
+    return decision.answer.has_value();
+}
+
 expected<std::uint64_t> Scanners::unblock_page(core::Bucket bucket, core::Eid& at,
-                                               TimestampMs now) {
+                                               Registry& registry, TimestampMs now) {
     store::Store& store = batch_.store();
     core::Snapshot& snapshot = batch_.snapshot();
     std::uint64_t lifted = 0;
     FF_TRY(const auto eids, store.scan_bucket(bucket, at, unblock_page_max));
     at = eids.size() < unblock_page_max ? 0 : eids.back();
-    FF_TRY_VOID(store.load(eids, core::InputNeed::none, false, snapshot));
-    std::map<core::RouteId, bool> served;  // does a live worker have what the route requires?
-    const auto is_served = [&](core::RouteId id) -> expected<bool> {
-        if (auto known = served.find(id); known != served.end()) {
-            return known->second;
-        }
-        const core::Route& route = snapshot.route(id);
-        FF_TRY(const auto workers, store.workers_of(route.key.ns, route.key.lane, now));
-        return served[id] = route.required.empty() ||
-                            std::ranges::any_of(workers, [&](const core::WorkerRow& worker) {
-                                return satisfies(worker.capabilities, route.required);
-                            });
-    };
+    FF_TRY_VOID(batch_.load_readable(eids));
     OfferedBudgets offered;
     for (core::Eid eid : eids) {
         const core::ExecutionCell* cell = snapshot.find_cell(eid);
         if (cell == nullptr || !cell->execution.current) {
             continue;
         }
-        const core::Execution& e = *cell->execution.current;
+        const core::Execution e = *cell->execution.current;
         if (e.gate) {
             FF_TRY(const bool freed,
                    core::waits_at_limit(e) ? let_go_at_limit(e, offered, now) : false);
             lifted += freed ? 1 : 0;
             continue;
         }
-        if (bucket == core::Bucket::blocked_by_route) {
-            FF_TRY(const bool capable, is_served(e.route));
-            if (!capable) {
-                continue;
-            }
-        }
-        const UnblockExecution command{e.id, std::string(to_string(e.state.blocking_reason))};
-        FF_TRY(const auto decision, batch_.decide_one(command));
-        lifted += decision.answer ? 1 : 0;
+        FF_TRY(const bool freed, unblock_one(e, bucket, registry, now));
+        lifted += freed ? 1 : 0;
     }
     return lifted;
 }
@@ -396,10 +414,11 @@ expected<void> Scanners::look_at_turns(TimestampMs now, ScannerResult& result) {
 
 expected<ScannerResult> Scanners::unblock(TimestampMs now) {
     ScannerResult result;
+    Registry registry;
     FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
         for (std::size_t i = 0; i < blocked_buckets.size(); ++i) {
             FF_TRY(const std::uint64_t lifted,
-                   unblock_page(blocked_buckets[i], unblock_at_[i], now));
+                   unblock_page(blocked_buckets[i], unblock_at_[i], registry, now));
             result.processed += lifted;
         }
         return {};
@@ -411,10 +430,11 @@ expected<ScannerResult> Scanners::unblock(TimestampMs now) {
 
 void Scanners::unblock_routes(TimestampMs now) {
     core::Eid at = 0;
+    Registry registry;
     for (std::size_t pages = 0; pages < unblock_pages_at_once; ++pages) {
         // A failure leaves the rest to the periodic pass.
         const auto done = batch_.run_internal(now, [&]() -> expected<void> {
-            FF_TRY_VOID(unblock_page(core::Bucket::blocked_by_route, at, now));
+            FF_TRY_VOID(unblock_page(core::Bucket::blocked_by_route, at, registry, now));
             return {};
         });
         if (!done || at == 0) {
@@ -423,45 +443,104 @@ void Scanners::unblock_routes(TimestampMs now) {
     }
 }
 
+expected<void> Scanners::examine_row(store::Reader& reader, const core::Execution& e,
+                                     Examined& out) {
+    const std::string id = e.id.to_string();
+    const auto attempts = reader.attempts(e.eid);
+    const auto route = reader.route(e.route);
+    const auto lane = route ? reader.lane(route->key.lane) : std::optional<core::Lane>();
+    if (!attempts || !route || !lane) {
+        const Error& error = !attempts ? attempts.error() : !route ? route.error() : lane.error();
+        if (!is_of_the_row(error.code)) {
+            return std::unexpected(error);
+        }
+        out.findings.push_back(id + ": " + error.message());
+        out.unreadable += 1;
+        return {};
+    }
+    std::vector<std::string> wrong = core::check_invariants(e, *attempts);
+    if (!*lane) {
+        wrong.push_back("lane: " + route->key.lane + " is not registered");
+    }
+    if (wrong.empty()) {
+        return {};
+    }
+    for (std::string& finding : wrong) {
+        out.findings.push_back(id + ": " + std::move(finding));
+    }
+    core::RepairExecution repair{e.id, e.last_mutation_at, {}};
+    for (const core::Attempt& attempt : *attempts) {
+        repair.attempt_indexes.push_back(attempt.attempt_index);
+    }
+    std::ranges::sort(repair.attempt_indexes);
+    out.repairs.push_back(std::move(repair));
+    return {};
+}
+
+expected<Scanners::Examined> Scanners::examine(std::span<const core::Eid> eids) {
+    Examined out;
+    FF_TRY_VOID(batch_.store().read([&](store::Reader& reader) -> expected<void> {
+        const auto look = [&](core::Eid first, core::Eid last) -> expected<void> {
+            FF_TRY(const auto rows, reader.executions({first - 1, last + 1,
+                                                       store::Order::oldest_first, eids.size()}));
+            for (const core::Execution& e : rows) {
+                FF_TRY_VOID(examine_row(reader, e, out));
+            }
+            return {};
+        };
+        const auto all = look(eids.front(), eids.back());
+        if (all || !is_of_the_row(all.error().code)) {
+            return all;
+        }
+        // One by one: the others are looked at all the same.
+        for (const core::Eid eid : eids) {
+            if (auto one = look(eid, eid); !one) {
+                if (!is_of_the_row(one.error().code)) {
+                    return one;
+                }
+                out.findings.push_back("execution " + std::to_string(eid) + ": " +
+                                       one.error().message());
+                out.unreadable += 1;
+            }
+        }
+        return {};
+    }));
+    return out;
+}
+
 expected<ScannerResult> Scanners::index_reconciler(TimestampMs now) {
     ScannerResult result;
-    std::vector<core::Eid> mislabelled;
-    store::Store& store = batch_.store();
+    std::vector<core::Eid> eids;
     FF_TRY_VOID(batch_.make_readable());
-    FF_TRY_VOID(store.read([&](store::Reader& reader) -> expected<void> {
-        FF_TRY(const auto rows, reader.newest(reconciler_at_, reconcile_page));
-        reconciler_at_ = rows.size() < reconcile_page ? newest_eid : rows.back().eid;
-        for (const core::Execution& e : rows) {
-            FF_TRY(const auto attempts, reader.attempts(e.eid));
-            for (std::string& finding : core::check_invariants(e, attempts)) {
-                result.findings.push_back(e.id.to_string() + ": " + std::move(finding));
-            }
-            if (e.public_state != public_state(e.state)) {
-                mislabelled.push_back(e.eid);
-            }
-        }
-        return {};
-    }));
-    result.errors = result.findings.size();
-    if (mislabelled.empty()) {
-        return result;
-    }
     FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
-        FF_TRY_VOID(store.load(mislabelled, core::InputNeed::none, false, batch_.snapshot()));
-        for (core::Eid eid : mislabelled) {
-            const core::ExecutionCell* cell = batch_.snapshot().find_cell(eid);
-            const core::Execution* e = cell != nullptr ? cell->execution.get() : nullptr;
-            if (e == nullptr) {
-                continue;
-            }
-            // The label is derived from the rest: it can be put right without deciding anything.
-            core::Changes repair;
-            repair.put_executions.emplace_back(*e).public_state = public_state(e->state);
-            batch_.keep(std::move(repair));
-            result.processed += 1;
-        }
+        FF_TRY(eids, batch_.store().scan_all(reconciler_at_, reconcile_page));
         return {};
     }));
+    Examined examined;
+    if (!eids.empty()) {
+        FF_TRY(examined, examine(eids));
+    }
+    const bool round_ends = eids.size() < reconcile_page;
+    reconciler_at_ = round_ends ? 0 : eids.back();
+    for (const core::RepairExecution& repair : examined.repairs) {
+        // Each for itself: one that fails keeps back nobody else.
+        bool mended = false;
+        const auto done = batch_.run_internal(now, [&]() -> expected<void> {
+            FF_TRY(const auto decision, batch_.decide_one(repair));
+            mended = *decision.answer;
+            return {};
+        });
+        result.processed += done && mended ? 1 : 0;
+        inconsistent_so_far_ += done && mended ? 0 : 1;
+    }
+    inconsistent_so_far_ += examined.unreadable;
+    log_.note_inconsistent(std::max(inconsistent_so_far_, inconsistent_before_));
+    if (round_ends) {
+        inconsistent_before_ = std::exchange(inconsistent_so_far_, 0);
+        log_.note_inconsistent(inconsistent_before_);
+    }
+    result.findings = std::move(examined.findings);
+    result.errors = result.findings.size();
     return result;
 }
 

@@ -47,6 +47,7 @@ class Scanners {
         std::string_view name;
         DurationMs period_ms;
         Pass pass;
+        std::uint64_t batch = 1'000;  ///< one that did so much is followed by another at once
     };
     struct Scanner : Kind {
         std::optional<TimestampMs> next_at;  ///< absent: only when asked for
@@ -109,8 +110,28 @@ class Scanners {
     /// The next flows after `at` that have not ended, whole; moves it.
     expected<void> visit_flows(std::optional<FlowId>& at, const FlowVisit& visit);
     expected<ScannerResult> sweep(const std::function<expected<std::uint64_t>()>& body);
+    /// The live workers, read when they are first asked for; unreadable: nobody knows.
+    struct Registry {
+        bool read = false;
+        std::optional<std::vector<core::WorkerRow>> live;
+    };
+    /// Does one live worker have all that the route requires? If nobody knows, claims will see.
+    expected<bool> is_served(const core::Route& route, Registry& registry, TimestampMs now);
     /// Lifts what is over among the next blocked rows after `at`, and moves it.
-    expected<std::uint64_t> unblock_page(core::Bucket bucket, core::Eid& at, TimestampMs now);
+    expected<std::uint64_t> unblock_page(core::Bucket bucket, core::Eid& at, Registry& registry,
+                                         TimestampMs now);
+    /// The same of one row that an operation has blocked.
+    expected<bool> unblock_one(const core::Execution& e, core::Bucket bucket, Registry& registry,
+                               TimestampMs now);
+    /// A page of the index reconciler: what is wrong, and what of it may be mended.
+    struct Examined {
+        std::vector<std::string> findings;
+        std::vector<core::RepairExecution> repairs;
+        std::uint64_t unreadable = 0;
+    };
+    expected<Examined> examine(std::span<const core::Eid> eids);
+    static expected<void> examine_row(store::Reader& reader, const core::Execution& e,
+                                      Examined& out);
 
     Batch& batch_;
     const core::Settings& settings_;
@@ -118,7 +139,9 @@ class Scanners {
     const DueFn handle_due_;
     std::vector<Scanner> scanners_;
     ScannerLog log_;
-    core::Eid reconciler_at_;  ///< rolling: continues where it stopped
+    core::Eid reconciler_at_ = 0;            ///< rolling: continues where it stopped
+    std::uint64_t inconsistent_so_far_ = 0;  ///< in the present round
+    std::uint64_t inconsistent_before_ = 0;  ///< in the last
     std::optional<FlowId> dependencies_at_;
     std::optional<FlowId> projector_at_;
     core::LimitKey gates_at_;

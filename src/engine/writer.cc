@@ -275,6 +275,10 @@ Batch::Run Writer::transact(std::vector<Pending> commands, TimestampMs now, std:
         now = clock_.now();  // leases count from here
         run = batch_.run(std::move(again), now, due_max, waiting);
     }
+    if (run.failure && run.failure->code == ErrorCode::store_busy) {
+        run.failure->code =
+            ErrorCode::retry_exhausted;  // callers hear of races only when all ended so
+    }
     return run;
 }
 
@@ -365,9 +369,13 @@ void Writer::run_apart(Batch::Run failed, TimestampMs now) {
     for (std::size_t left = failed.due_taken; left > 0; --left) {
         Batch::Run run = transact({}, now, 1, Waiting::left);
         if (run.failure) {
+            const bool only_it = is_of_the_row(run.failure->code);
             answer_refused(run);
             run_alone(std::move(run.outcomes), now);
-            return;
+            if (!only_it) {
+                return;
+            }
+            continue;  // it is left alone for a while, the others are not
         }
         due_handled_ += run.due_handled;
         hand_over(std::move(run.outcomes), batch_.take_unsynced());

@@ -17,7 +17,7 @@ void add_cancel(Router& router, Service& service) {
     route.handler = [&service](Exchange exchange) {
         wire::RequestIn in(exchange.request);
         CancelExecution op;
-        op.source = "lease_holder";
+        op.source = "worker";
         in.lease(op.lease);
         in.required("reason", op.reason);
         if (const auto fault = in.fault()) {

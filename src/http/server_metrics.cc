@@ -123,6 +123,9 @@ void write_engine(Exposition& out, const EngineStats& stats) {
     }
     write_store(out, stats);
     write_scanners(out, stats);
+    out.family("ff_inconsistent_executions", MetricType::gauge,
+               "Executions that contradict themselves or cannot be read, and were not mended.");
+    out.sample({}, stats.inconsistent_executions);
     write_events(out, stats);
     write_flows(out, stats.flows);
     out.family("ff_poll_waiting", MetricType::gauge, "Claims that wait for work now.");

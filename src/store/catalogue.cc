@@ -281,7 +281,9 @@ const ByOrder tagged_too = in_both_orders("eid", 3, [](const std::string& window
            " WHERE t.tag_key = $6 AND t.tag_value = $7 AND t.eid = s.eid";
 });
 const std::string leased_due =
-    executions_through("ff_timer", "s.kind = 0 AND s.due_at <= $1 ORDER BY s.due_at, s.eid");
+    executions_through("ff_timer",
+                       "s.kind = 0 AND s.due_at <= $1 AND (s.due_at, s.eid) > ($2, $3)"
+                       " ORDER BY s.due_at, s.eid LIMIT $4");
 const std::string lanes_after = select_where<Lane>("lane_id > $1 ORDER BY lane_id LIMIT $2");
 const std::string workers_after = select_where<WorkerRow>(
     "(namespace, worker_instance_id) > ($1, $2)"

@@ -192,10 +192,13 @@ expected<std::vector<Eid>> MemoryReader::tagged_too(const Tag& tag, const Tag& o
     return out;
 }
 
-expected<std::vector<Execution>> MemoryReader::leased_due(TimestampMs as_of) {
+expected<std::vector<Execution>> MemoryReader::leased_due(const LeaseKey& after, TimestampMs as_of,
+                                                          std::size_t limit) {
     std::vector<Execution> out;
-    for (auto it = rows_.first_timer(TimerKind::lease);
-         it != rows_.timers.end() && it->kind == TimerKind::lease && it->due_at <= as_of; ++it) {
+    for (auto it = rows_.timers.upper_bound({TimerKind::lease, after.first, after.second});
+         it != rows_.timers.end() && it->kind == TimerKind::lease && it->due_at <= as_of &&
+         out.size() < limit;
+         ++it) {
         out.push_back(rows_.executions.at(it->eid));
     }
     return out;

@@ -131,7 +131,8 @@ class MemoryReader final : public Reader {
     expected<Executions> leased(const Window& window) override;
     expected<std::vector<Eid>> tagged_too(const Tag& tag, const Tag& other,
                                           const Window& window) override;
-    expected<std::vector<core::Execution>> leased_due(TimestampMs as_of) override;
+    expected<std::vector<core::Execution>> leased_due(const LeaseKey& after, TimestampMs as_of,
+                                                      std::size_t limit) override;
     expected<std::vector<core::Lane>> lanes(const std::string& after, std::size_t limit) override;
     expected<std::optional<core::Lane>> lane(const std::string& name) override;
     expected<std::vector<core::WorkerRow>> workers(const std::optional<std::string>& ns,

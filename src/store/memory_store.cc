@@ -282,14 +282,11 @@ expected<std::vector<core::WorkerKey>> MemoryStore::scan_dead_workers(TimestampM
     return out;
 }
 
-expected<std::vector<core::WorkerRow>> MemoryStore::workers_of(const std::string& ns,
-                                                               const std::string& lane,
-                                                               TimestampMs now) {
+expected<std::vector<core::WorkerRow>> MemoryStore::live_workers(TimestampMs now) {
     FF_CHECK(swept_, "no transaction is open");
     std::vector<core::WorkerRow> out;
     for (const auto& [key, row] : rows_->workers) {
-        if (key.ns == ns && row.live(now) &&
-            std::ranges::find(row.lanes, lane) != row.lanes.end()) {
+        if (row.live(now)) {
             out.push_back(row);
         }
     }

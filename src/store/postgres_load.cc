@@ -397,11 +397,19 @@ expected<ReadyPage> PostgresStore::take_ready(PgRows& rows, const ReadyAsk& ask,
             page.skipped = true;
             continue;  // taken between the look and the lock
         }
+        std::optional<core::ExecutionInput> input;
+        if (!rows.is_null()) {
+            auto taken = take<core::ExecutionInput>(rows);
+            if (!taken) {
+                warn_("claim passes over " + row->id.to_string() + ": " + taken.error().message());
+                continue;
+            }
+            input = std::move(*taken);
+        }
         ExecutionCell& cell = snapshot.cell(row->id);
         cell.execution.load(std::move(*row));
         found_cell(cell, snapshot);
-        if (!rows.is_null()) {
-            FF_TRY(auto input, take<core::ExecutionInput>(rows));
+        if (input) {
             cell.input.load(std::move(input));
         }
         page.keys.push_back(key);
@@ -502,11 +510,9 @@ expected<std::vector<core::WorkerKey>> PostgresStore::scan_dead_workers(Timestam
     return dead_workers(*texts_, now, limit);
 }
 
-expected<std::vector<core::WorkerRow>> PostgresStore::workers_of(const std::string& ns,
-                                                                 const std::string& lane,
-                                                                 TimestampMs now) {
+expected<std::vector<core::WorkerRow>> PostgresStore::live_workers(TimestampMs now) {
     begun_ = true;
-    return live_workers_of(*texts_, ns, lane, now);
+    return live_workers_in(*texts_, now);
 }
 
 }  // namespace ff::store

@@ -159,9 +159,14 @@ expected<std::vector<Eid>> SqlReader<Statements>::tagged_too(const Tag& tag, con
 }
 
 template <class Statements>
-expected<std::vector<core::Execution>> SqlReader<Statements>::leased_due(TimestampMs as_of) {
+expected<std::vector<core::Execution>> SqlReader<Statements>::leased_due(const LeaseKey& after,
+                                                                         TimestampMs as_of,
+                                                                         std::size_t limit) {
     auto& s = statements_.get(sql::leased_due);
     s.integer(as_of);
+    s.integer(after.first);
+    s.integer(after.second);
+    s.integer(as_limit(limit));
     return select_all<core::Execution>(s);
 }
 

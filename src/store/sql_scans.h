@@ -310,13 +310,9 @@ expected<std::vector<core::WorkerKey>> dead_workers(Statements& texts, Timestamp
 }
 
 template <class Statements>
-expected<std::vector<core::WorkerRow>> live_workers_of(Statements& texts, const std::string& ns,
-                                                       const std::string& lane, TimestampMs now) {
+expected<std::vector<core::WorkerRow>> live_workers_in(Statements& texts, TimestampMs now) {
     FF_TRY(auto rows, select_all<core::WorkerRow>(texts.get(sql::workers_all)));
-    std::erase_if(rows, [&](const core::WorkerRow& row) {
-        return row.key.ns != ns || !row.live(now) ||
-               std::ranges::find(row.lanes, lane) == row.lanes.end();
-    });
+    std::erase_if(rows, [&](const core::WorkerRow& row) { return !row.live(now); });
     return rows;
 }
 

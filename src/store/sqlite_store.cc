@@ -231,10 +231,8 @@ expected<std::vector<core::WorkerKey>> SqliteStore::scan_dead_workers(TimestampM
     return dead_workers(hot_->texts, now, limit);
 }
 
-expected<std::vector<core::WorkerRow>> SqliteStore::workers_of(const std::string& ns,
-                                                               const std::string& lane,
-                                                               TimestampMs now) {
-    return live_workers_of(hot_->texts, ns, lane, now);
+expected<std::vector<core::WorkerRow>> SqliteStore::live_workers(TimestampMs now) {
+    return live_workers_in(hot_->texts, now);
 }
 
 // ------------------------------------------------------------------------------------- upkeep

@@ -64,9 +64,7 @@ class SqliteStore final : public Store {
     expected<std::vector<Eid>> scan_all(Eid after, std::size_t limit) override;
     expected<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
                                                              std::size_t limit) override;
-    expected<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
-                                                      const std::string& lane,
-                                                      TimestampMs now) override;
+    expected<std::vector<core::WorkerRow>> live_workers(TimestampMs now) override;
     expected<std::vector<core::StreamKey>> scan_streams(TimestampMs now,
                                                         std::size_t limit) override;
     expected<std::vector<core::LimitKey>> scan_due_limits(TimestampMs now,

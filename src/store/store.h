@@ -129,8 +129,13 @@ class Reader {
     expected<Executions> newest_leased(Eid before, std::size_t limit) {
         return leased({.below = before, .limit = limit});
     }
-    /// Leased executions whose lease timer is due at `as_of` (a renewed lease may be among them).
-    virtual expected<std::vector<core::Execution>> leased_due(TimestampMs as_of) = 0;
+    /// A place among the timers of leases: when one is due, and whose it is.
+    using LeaseKey = std::pair<TimestampMs, Eid>;
+    /// Leased executions behind a place whose lease timer is due at `as_of`, in the order of their
+    /// timers (a renewed lease may be among them: a timer is never later than its lease ends).
+    virtual expected<std::vector<core::Execution>> leased_due(const LeaseKey& after,
+                                                              TimestampMs as_of,
+                                                              std::size_t limit) = 0;
 
     virtual expected<std::vector<core::Lane>> lanes(const std::string& after,
                                                     std::size_t limit) = 0;
@@ -350,10 +355,8 @@ class Store : public core::RowNumbers {
     virtual expected<std::vector<Eid>> scan_all(Eid after, std::size_t limit) = 0;
     virtual expected<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs now,
                                                                      std::size_t limit) = 0;
-    /// Live workers of a namespace that serve a lane.
-    virtual expected<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
-                                                              const std::string& lane,
-                                                              TimestampMs now) = 0;
+    /// All workers that are live, by key.
+    virtual expected<std::vector<core::WorkerRow>> live_workers(TimestampMs now) = 0;
     /// Streams that a sweep must look at, earliest first.
     virtual expected<std::vector<core::StreamKey>> scan_streams(TimestampMs now,
                                                                 std::size_t limit) = 0;

@@ -158,6 +158,7 @@ void describe(V& v, HistoryEntry& h) {
     v.field("reason", h.reason);
     v.field("revoked_by", h.revoked_by);
     v.field("outcome", h.outcome);
+    v.field("replay_count", h.replay_count);
 }
 
 template <class V>

@@ -266,7 +266,7 @@ void describe_request(V& v, IssueGrantAndClaim& op) {
 template <class V>
 void describe_request(V& v, Renew& op) {
     v.lease(op.lease);
-    v.ranged("lease_ttl_ms", op.lease_ttl_ms, lease_ttl_ms_min, lease_ttl_ms_max);
+    v.optional_ranged("lease_ttl_ms", op.lease_ttl_ms, lease_ttl_ms_min, lease_ttl_ms_max);
 }
 
 template <class V>

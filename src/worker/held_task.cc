@@ -510,7 +510,7 @@ expected<Result> HeldTask::fail(const std::string& reason, const std::string& ca
 }
 
 expected<Result> HeldTask::cancel(const std::string& reason) {
-    FF_TRY_VOID(finish(CancelExecution{handle_, reason, "lease_holder"}));
+    FF_TRY_VOID(finish(CancelExecution{handle_, reason, "worker"}));
     setup_->counters->other_ends += 1;
     return Result(Result::Kind::cancelled);
 }

@@ -295,4 +295,36 @@ TEST_P(GrantConformance, AnOperatorIsRefusedInOrder) {
     EXPECT_TRUE(has_work("w1", "b"));
 }
 
+TEST_P(GrantConformance, AClosedLaneIssuesNoGrants) {
+    const ExecutionId id = create();
+    const ClaimedTask lost = start(job("lost"));
+    ok(RevokeLease{lost.execution_id(), {}, {}, "x"});
+    IssueReclaimGrant reclaim;
+    reclaim.execution_id = lost.execution_id();
+    reclaim.worker_id = "w2";
+    reclaim.worker_instance_id = instance_of("w2");
+    reclaim.lane_id = "lost";
+    for (const LaneState closed : {LaneState::paused, LaneState::disabled}) {
+        ok(SetLaneState{"default", closed});
+        ok(SetLaneState{"lost", closed});
+        EXPECT_EQ(refused(issue(id)), "execution_not_eligible");
+        const IssueReclaimGrantResult asked = ok(reclaim);
+        EXPECT_EQ(asked.status, IssueReclaimGrantResult::Status::not_reclaimable);
+        EXPECT_NE(asked.detail.find(to_string(closed)), std::string::npos) << asked.detail;
+    }
+    ok(SetLaneState{"default", LaneState::draining});
+    ok(SetLaneState{"lost", LaneState::draining});
+    EXPECT_EQ(refused(issue(id)), "ok") << "it serves what it has";
+    EXPECT_EQ(ok(reclaim).status, IssueReclaimGrantResult::Status::granted);
+}
+
+TEST_P(GrantConformance, AResumeIsClaimedOnItsOwnLane) {
+    const ClaimedTask task = start();
+    ok(Release{task.handle});
+    ok(issue(task.execution_id()));
+    EXPECT_EQ(refused(with(use_resume(task.execution_id()), [](auto& op) { op.lane_id = "b"; })),
+              "invalid_claim_grant");
+    EXPECT_EQ(refused(use_resume(task.execution_id())), "ok") << "the grant was not used";
+}
+
 }  // namespace ff::engine::test

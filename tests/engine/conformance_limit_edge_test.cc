@@ -175,4 +175,26 @@ TEST_P(LimitEdges, WhoIsCoveredNoMoreGoesOn) {
     EXPECT_EQ(claim().execution_id(), id);
 }
 
+TEST_P(LimitEdges, ABlockByNameIsLiftedWhenTheLimitWouldAdmit) {
+    ok(budget({{"tokens", {1, 0}}}));
+    ok(quota(0, 1));
+    const ExecutionId spends = create(job_with_budget());
+    const ExecutionId counts =
+        create(with(job_with_quota(), [](auto& op) { op.lane_id = "counted"; }));
+    const ClaimedTask runs = start(with(job_with_quota(), [](auto& op) { op.lane_id = "runs"; }));
+    report({{"tokens", 1}});
+    ok(BlockExecution{spends, "waiting_for_budget", {}});
+    ok(BlockExecution{counts, "waiting_for_quota", {}});
+    EXPECT_EQ(ok(RunScanner{"unblock"}).processed, 0U);
+    EXPECT_EQ(eligibility(spends), "blocked_by_budget");
+    EXPECT_EQ(eligibility(counts), "blocked_by_quota");
+    EXPECT_EQ(quota_state().running, 1U) << "looking takes nothing";
+    ok(ResetBudget{budget_id()});
+    ok(Complete{runs.handle, "", {}});
+    ok(RunScanner{"unblock"});
+    EXPECT_EQ(eligibility(spends), "eligible_now");
+    EXPECT_EQ(eligibility(counts), "eligible_now");
+    EXPECT_EQ(quota_state().running, 0U);
+}
+
 }  // namespace ff::engine::test

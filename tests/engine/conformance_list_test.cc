@@ -420,4 +420,36 @@ TEST_P(ListConformance, OnlyLeasesThatRanOutAreListed) {
     EXPECT_TRUE(ok(op).leases.empty()) << "it has a new lease";
 }
 
+TEST_P(ListConformance, ALeaseThatWasRenewedStandsWhereItEndsNow) {
+    FF_NEEDS_CLOCK();
+    // Timers are not moved by a renewal: the order of timers is not that of the list.
+    std::vector<std::pair<TimestampMs, std::string>> expected;
+    for (int i = 0; i < 6; ++i) {
+        create();
+        const ClaimedTask task =
+            claim(with(claim_by("w1"), [&](auto& op) { op.lease_ttl_ms = 10'000 + i; }));
+        const DurationMs ttl = i % 2 == 0 ? 3'600'000 - i : 10'000 + i;
+        if (i % 2 == 0) {
+            ok(Renew{task.handle, ttl});
+        }
+        expected.emplace_back(now() + ttl, task.execution_id().to_string());
+    }
+    std::ranges::sort(expected);
+    ListExpiredLeases op;
+    op.as_of = std::numeric_limits<TimestampMs>::max();
+    for (const std::uint32_t limit : {1U, 2U, 4U, 100U}) {
+        std::vector<std::pair<TimestampMs, std::string>> seen;
+        op.limit = limit;
+        op.after.reset();
+        do {
+            const ExpiredLeasePage page = ok(op);
+            for (const ExpiredLease& lease : page.leases) {
+                seen.emplace_back(lease.expires_at_ms, lease.execution_id.to_string());
+            }
+            op.after = page.next_cursor;
+        } while (op.after);
+        EXPECT_EQ(seen, expected) << "pages of " << limit;
+    }
+}
+
 }  // namespace ff::engine::test

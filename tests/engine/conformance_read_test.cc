@@ -278,4 +278,44 @@ TEST_P(ReadConformance, WhyItIsDelayedBlockedGrantedOrOver) {
     EXPECT_FALSE(why(running.execution_id()).ahead);
 }
 
+TEST_P(ReadConformance, AnEndWithoutALeaseIsNoneOfItsHistory) {
+    const ExecutionId id = create();
+    ok(CancelExecution{LeaseRef(id), "x", "operator_override"});
+    EXPECT_TRUE(ok(ReadLeaseHistory{id}).empty());
+    ok(ReplayExecution{id});
+    ok(CancelExecution{LeaseRef(id), "x", "operator_override"});
+    ok(ReplayExecution{id});
+    ok(CancelExecution{LeaseRef(id), "x", "operator_override"});
+    EXPECT_EQ(history(id),
+              (std::vector<std::string>{"replay_initiated:normal", "replay_initiated:normal"}));
+    const auto entries = ok(ReadLeaseHistory{id});
+    ASSERT_EQ(entries.size(), 2U);
+    EXPECT_EQ(entries[0].replay_count, 1U);
+    EXPECT_EQ(entries[1].replay_count, 2U);
+    const auto newest = ok(ReadLeaseHistory{id, 1});
+    ASSERT_EQ(newest.size(), 1U) << "what is left out does not count";
+    EXPECT_EQ(newest[0].replay_count, 2U);
+}
+
+TEST_P(ReadConformance, WhatNobodyCanRunSaysWhatNoWorkerHas) {
+    const ExecutionId id = create(job_requiring({"cuda", "gpu"}));
+    const auto detail = [&](const ExecutionId& one) {
+        const std::string text = ok(ReadExecutionInfo{one}).blocking_detail;
+        EXPECT_EQ(snapshot(one).info.blocking_detail, text);
+        return text;
+    };
+    EXPECT_EQ(detail(id), "no live worker has cuda, gpu");
+    ok(registration("one", {"gpu"}));
+    EXPECT_EQ(detail(id), "no live worker has cuda");
+    EXPECT_EQ(state(id),
+              "runnable unowned eligible_now waiting_for_worker none pending_first_attempt")
+        << "the row is not touched";
+    ok(registration("two", {"cuda", "gpu"}));
+    EXPECT_EQ(detail(id), "");
+    EXPECT_EQ(detail(create(job("anybody"))), "") << "it asks for nothing";
+    const ExecutionId held = create(job_requiring({"tpu"}));
+    ok(BlockExecution{held, "paused_by_operator", "until monday"});
+    EXPECT_EQ(detail(held), "until monday");
+}
+
 }  // namespace ff::engine::test

@@ -48,6 +48,11 @@ class FaultStore final : public store::Store {
         const std::lock_guard lock(mutex_);
         load_fault_ = std::move(fault);
     }
+    /// Flows for which it gives a code cannot be loaded.
+    void fail_flows_if(std::function<std::optional<ErrorCode>(const FlowId&)> fault) {
+        const std::lock_guard lock(mutex_);
+        flow_fault_ = std::move(fault);
+    }
     /// A timer of an execution that does not exist.
     void invent_timer(core::TimerKey key) {
         const std::lock_guard lock(mutex_);
@@ -90,6 +95,14 @@ class FaultStore final : public store::Store {
         return inner_->begin();
     }
     expected<void> load(const core::ReadSet& set, core::Snapshot& snapshot) override {
+        {
+            const std::lock_guard lock(mutex_);
+            for (const FlowId& id : set.flows) {
+                if (const auto code = flow_fault_ ? flow_fault_(id) : std::nullopt) {
+                    return ff::fail(*code, "as told");
+                }
+            }
+        }
         return inner_->load(set, snapshot);
     }
     expected<void> load(std::span<const core::Eid> eids, core::InputNeed input, bool attempt,
@@ -178,10 +191,8 @@ class FaultStore final : public store::Store {
                                                              std::size_t limit) override {
         return inner_->scan_dead_workers(now, limit);
     }
-    expected<std::vector<core::WorkerRow>> workers_of(const std::string& ns,
-                                                      const std::string& lane,
-                                                      TimestampMs now) override {
-        return inner_->workers_of(ns, lane, now);
+    expected<std::vector<core::WorkerRow>> live_workers(TimestampMs now) override {
+        return inner_->live_workers(now);
     }
     expected<std::uint64_t> sweep_grants(TimestampMs before, std::size_t limit) override {
         return inner_->sweep_grants(before, limit);
@@ -231,14 +242,15 @@ class FaultStore final : public store::Store {
     std::unique_ptr<store::Store> inner_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
-    FailFn fails_;                                                   // guarded by mutex_
-    std::vector<core::TimerKey> invented_;                           // guarded by mutex_
-    std::function<std::optional<ErrorCode>(core::Eid)> load_fault_;  // guarded by mutex_
-    bool begin_fails_ = false;                                       // guarded by mutex_
-    bool sync_fails_ = false;                                        // guarded by mutex_
-    bool held_ = false;                                              // guarded by mutex_
-    bool waiting_ = false;                                           // guarded by mutex_
-    std::uint64_t failed_ = 0;                                       // guarded by mutex_
+    FailFn fails_;                                                       // guarded by mutex_
+    std::vector<core::TimerKey> invented_;                               // guarded by mutex_
+    std::function<std::optional<ErrorCode>(core::Eid)> load_fault_;      // guarded by mutex_
+    std::function<std::optional<ErrorCode>(const FlowId&)> flow_fault_;  // guarded by mutex_
+    bool begin_fails_ = false;                                           // guarded by mutex_
+    bool sync_fails_ = false;                                            // guarded by mutex_
+    bool held_ = false;                                                  // guarded by mutex_
+    bool waiting_ = false;                                               // guarded by mutex_
+    std::uint64_t failed_ = 0;                                           // guarded by mutex_
 };
 
 }  // namespace ff::engine::test

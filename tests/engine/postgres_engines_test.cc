@@ -5,6 +5,7 @@
 // place: by the same address it would be the same engine.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <chrono>
@@ -72,6 +73,32 @@ class Engines : public testing::Test {
     std::string store_;
     Warnings warnings_;
 };
+
+// ---------------------------------------------------------------------------- what cannot be read
+
+TEST_F(Engines, AnInputThatCannotBeReadIsPassedOverByClaims) {
+    const auto engine = open("a");
+    ASSERT_NE(engine, nullptr);
+    const auto tagged = with(job(), [](auto& op) { op.tags["team.name"] = "blue"; });
+    ASSERT_TRUE(engine->run(tagged));
+    const auto readable = engine->run(tagged);
+    ASSERT_TRUE(readable);
+    auto connection = store::PgConnection::open(store_);
+    ASSERT_TRUE(connection) << connection.error().message();
+    const auto spoilt = (*connection)
+                            ->execute(
+                                "UPDATE ff_exec_input SET tags = '{\"a\":1}'"
+                                " WHERE eid = (SELECT MIN(eid) FROM ff_exec_input)");
+    ASSERT_TRUE(spoilt) << spoilt.error().message();
+    const auto got = engine->run(with(claim_by("w1"), [](auto& op) { op.max_tasks = 10; }));
+    ASSERT_TRUE(got) << got.error().message();
+    ASSERT_EQ(got->tasks.size(), 1U);
+    EXPECT_EQ(got->tasks[0].execution_id(), readable->execution_id);
+    const auto warned = warnings_.all();
+    EXPECT_TRUE(std::ranges::any_of(warned, [](const std::string& text) {
+        return text.find("claim passes over") != std::string::npos;
+    }));
+}
 
 // ------------------------------------------------------------------------------------- wake-ups
 

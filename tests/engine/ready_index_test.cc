@@ -91,10 +91,7 @@ class QueueStore final : public store::Store {
     expected<std::vector<core::WorkerKey>> scan_dead_workers(TimestampMs, std::size_t) override {
         return none();
     }
-    expected<std::vector<core::WorkerRow>> workers_of(const std::string&, const std::string&,
-                                                      TimestampMs) override {
-        return none();
-    }
+    expected<std::vector<core::WorkerRow>> live_workers(TimestampMs) override { return none(); }
     expected<std::uint64_t> sweep_grants(TimestampMs, std::size_t) override { return none(); }
     expected<std::uint64_t> sweep_idempotency(TimestampMs, std::size_t) override { return none(); }
     expected<std::uint64_t> trim_events(EventFamily, std::int64_t) override { return none(); }

@@ -54,6 +54,7 @@ TEST(ServerMetrics, EventsAndFramesAreToldByFamilyAndMode) {
     stats.event_lag[static_cast<std::size_t>(EventFamily::completion)] = 7;
     stats.event_readers[static_cast<std::size_t>(EventFamily::workers)] = 3;
     stats.frames[static_cast<std::size_t>(FrameMode::best_effort)] = 11;
+    stats.inconsistent_executions = 2;
     ServerMetrics metrics("1", "sqlite");
     metrics.watch([&] { return stats; });
     const ParsedExposition out = parsed(metrics);
@@ -62,6 +63,7 @@ TEST(ServerMetrics, EventsAndFramesAreToldByFamilyAndMode) {
     EXPECT_EQ(out.value("ff_event_subscribers", {{"family", "workers"}}), 3);
     EXPECT_EQ(out.value("ff_stream_frames_total", {{"mode", "best_effort"}}), 11);
     EXPECT_EQ(out.value("ff_stream_frames_total", {{"mode", "durable"}}), 0);
+    EXPECT_EQ(out.value("ff_inconsistent_executions"), 2);
 }
 
 TEST(ServerMetrics, JoinsAndCancelsOfFlowsAreTold) {

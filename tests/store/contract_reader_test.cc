@@ -131,12 +131,16 @@ TEST_P(StoreContract, leased_executions_are_listed_and_found_when_due) {
     EXPECT_EQ(page(newest_of_all, 2), (std::vector<Eid>{4, 3}));
     EXPECT_EQ(page(3, 2), (std::vector<Eid>{1}));
     EXPECT_TRUE(page(1, 2).empty());
-    const auto due = [&](TimestampMs as_of) {
-        return eids(look(store(), [&](Reader& r) { return r.leased_due(as_of); }));
+    const auto due = [&](TimestampMs as_of, Reader::LeaseKey after = {}, std::size_t limit = 10) {
+        return eids(look(store(), [&](Reader& r) { return r.leased_due(after, as_of, limit); }));
     };
     EXPECT_TRUE(due(t0 + 9).empty());
     EXPECT_EQ(due(t0 + 10), (std::vector<Eid>{3, 4}));
     EXPECT_EQ(due(t0 + 30), (std::vector<Eid>{3, 4, 1}));
+    EXPECT_EQ(due(t0 + 30, {}, 2), (std::vector<Eid>{3, 4}));
+    EXPECT_EQ(due(t0 + 30, {t0 + 10, 3}), (std::vector<Eid>{4, 1}));
+    EXPECT_EQ(due(t0 + 30, {t0 + 10, 4}), (std::vector<Eid>{1}));
+    EXPECT_EQ(due(t0 + 10, {t0 + 9, 99}), (std::vector<Eid>{3, 4}));
 }
 
 // Every list within every window of six, in both orders and with every limit.

@@ -259,18 +259,16 @@ TEST_P(StoreContract, dead_workers_are_those_whose_time_is_over) {
     EXPECT_EQ(dead(t0 + 1'000, 2).size(), 2U);
 }
 
-TEST_P(StoreContract, the_workers_of_a_lane_are_live_and_of_the_namespace) {
+TEST_P(StoreContract, the_live_workers_are_listed_by_key) {
     auto dead = worker_of("acme", "dead", {"default"});
     dead.last_heartbeat = t0 - 1'000;
     const auto good = worker_of("acme", "good", {"default", "gpu"});
-    put(store(), changes(dead, good, worker_of("acme", "elsewhere", {"gpu"}),
-                         worker_of("other", "good", {"default"})));
-    const auto of_lane = [&](const std::string& lane) {
-        return scan(store(), [&](Store& s) { return s.workers_of("acme", lane, t0); });
-    };
-    EXPECT_EQ(of_lane("default"), (std::vector{good}));
-    EXPECT_EQ(of_lane("gpu").size(), 2U);
-    EXPECT_TRUE(of_lane("nowhere").empty());
+    const auto elsewhere = worker_of("acme", "elsewhere", {"gpu"});
+    const auto other = worker_of("other", "good", {"default"});
+    put(store(), changes(dead, good, elsewhere, other));
+    const auto live = scan(store(), [&](Store& s) { return s.live_workers(t0); });
+    EXPECT_EQ(live, (std::vector{elsewhere, good, other}));
+    EXPECT_TRUE(scan(store(), [&](Store& s) { return s.live_workers(t0 + 100'000'000); }).empty());
 }
 
 // ------------------------------------------------------------------------------------ upkeep

@@ -606,7 +606,7 @@ class Picture {
     expected<void> read_lists(Reader& r) {
         FF_TRY(const auto leased, r.newest_leased(all, all));
         note("leased", leased);
-        FF_TRY(const auto due, r.leased_due(t0 + 1'000));
+        FF_TRY(const auto due, r.leased_due({}, t0 + 1'000, all));
         note("leases due", due);
         for (std::size_t i = 0; i < enum_count<core::Bucket>; ++i) {
             FF_TRY(const auto found, r.newest_in_bucket(static_cast<core::Bucket>(i), all, all));

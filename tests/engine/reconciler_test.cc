@@ -1,0 +1,143 @@
+// The index reconciler on a store that somebody has tampered with: it looks past what it cannot
+// read, mends what follows from the rest, and tells of what it cannot mend.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/conformance.h"
+#include "store/sqlite_db.h"
+
+namespace ff::engine::test {
+
+namespace {
+
+class Reconciler : public testing::Test {
+  protected:
+    void open() {
+        EngineOptions options;
+        options.clock = clock_;
+        options.scanner_periods_ms["index_reconciler"] = 0;  // only when asked for
+        auto engine = Engine::open(path_, options);
+        ASSERT_TRUE(engine) << engine.error().message();
+        engine_ = std::move(*engine);
+    }
+    /// Closes the store, changes it behind the engine's back and opens it again.
+    void tamper(const std::string& sql) {
+        engine_->stop();
+        engine_.reset();
+        {
+            auto db = store::SqliteDb::open(path_, store::OpenMode::write, 1'000);
+            ASSERT_TRUE(db) << db.error().message();
+            const auto done = (*db)->execute(sql);
+            ASSERT_TRUE(done) << done.error().message();
+        }
+        open();
+    }
+    template <class Op>
+    typename Op::Result ok(Op op) {
+        auto result = engine_->run(std::move(op));
+        EXPECT_TRUE(result) << Op::name << ": " << code_of(result);
+        return result ? std::move(*result) : typename Op::Result{};
+    }
+    ScannerResult reconcile() { return ok(RunScanner{"index_reconciler"}); }
+    std::uint64_t inconsistent() { return engine_->stats().inconsistent_executions; }
+    static bool tells(const ScannerResult& result, const std::string& text) {
+        return std::ranges::any_of(result.findings, [&](const std::string& finding) {
+            return finding.find(text) != std::string::npos;
+        });
+    }
+
+    TempDir folder_;
+    std::string path_ = folder_.file("store.db");
+    std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>(t0);
+    std::shared_ptr<Engine> engine_;
+};
+
+TEST_F(Reconciler, ARowThatCannotBeReadDoesNotHideTheOthers) {
+    open();
+    const auto ids = [&] {
+        std::vector<ExecutionId> made;
+        for (int i = 0; i < 5; ++i) {
+            made.push_back(ok(job()).execution_id);
+        }
+        return made;
+    }();
+    tamper(
+        "UPDATE ff_exec_core SET lifecycle_phase = 77"
+        " WHERE eid = (SELECT MIN(eid) FROM ff_exec_core);"
+        "UPDATE ff_exec_core SET public_state = 7"
+        " WHERE eid = (SELECT MAX(eid) FROM ff_exec_core)");
+    const ScannerResult result = reconcile();
+    EXPECT_EQ(result.processed, 1U) << "the label behind it is put right";
+    EXPECT_EQ(ok(ReadExecutionState{ids.back()}), PublicState::waiting);
+    EXPECT_TRUE(tells(result, "77"));
+    EXPECT_EQ(inconsistent(), 1U) << "what was mended does not count";
+    EXPECT_EQ(reconcile().processed, 0U);
+    EXPECT_EQ(inconsistent(), 1U);
+    tamper(
+        "UPDATE ff_exec_core SET lifecycle_phase = (SELECT lifecycle_phase FROM ff_exec_core"
+        " ORDER BY eid DESC LIMIT 1)");
+    EXPECT_TRUE(reconcile().findings.empty());
+    EXPECT_EQ(inconsistent(), 0U);
+}
+
+TEST_F(Reconciler, ALaneThatIsNotRegisteredIsRegisteredAgain) {
+    open();
+    ok(job("lost"));
+    ok(job("kept"));
+    tamper("DELETE FROM ff_lane_registry WHERE lane_id = 'lost'");
+    ASSERT_EQ(ok(ListLanes{}).lanes.size(), 1U);
+    const ScannerResult result = reconcile();
+    EXPECT_TRUE(tells(result, "lost"));
+    EXPECT_EQ(result.processed, 1U);
+    EXPECT_EQ(ok(ListLanes{}).lanes.size(), 2U);
+    EXPECT_TRUE(reconcile().findings.empty());
+}
+
+TEST_F(Reconciler, ACountOfAttemptsFollowsTheRows) {
+    open();
+    const ExecutionId id = ok(job()).execution_id;
+    const ClaimedTask task = ok(claim_by("w1")).tasks.at(0);
+    ok(Release{task.handle});
+    tamper("UPDATE ff_exec_core SET total_attempt_count = 0, current_attempt_index = NULL");
+    EXPECT_EQ(reconcile().processed, 1U);
+    const AttemptCounters counters = ok(ReadAttemptCounters{id});
+    EXPECT_EQ(counters.current_attempt_index, 0U);
+    EXPECT_EQ(counters.total_attempt_count, 1U);
+    EXPECT_TRUE(reconcile().findings.empty());
+    EXPECT_EQ(ok(claim_by("w2")).tasks.at(0).handle.attempt_index, 0U)
+        << "the same attempt goes on";
+}
+
+TEST_F(Reconciler, ALeaseOfWhichPartsAreLostIsTakenOverByTheNext) {
+    open();
+    const ExecutionId id = ok(job()).execution_id;
+    ok(claim_by("w1"));
+    tamper("UPDATE ff_exec_core SET lease_id = NULL, worker_id = NULL");
+    EXPECT_EQ(reconcile().processed, 1U);
+    EXPECT_EQ(words(ok(ReadExecutionInfo{id}).state),
+              "active lease_expired_reclaimable not_applicable waiting_for_worker none "
+              "attempt_interrupted");
+    EXPECT_TRUE(reconcile().findings.empty());
+    const auto tasks = ok(claim_by("w2")).tasks;
+    ASSERT_EQ(tasks.size(), 1U);
+    EXPECT_EQ(tasks[0].handle.kind, HandleKind::reclaimed);
+    for (const HistoryEntry& entry : ok(ReadLeaseHistory{id})) {
+        EXPECT_TRUE(entry.lease_id) << entry.event;
+    }
+}
+
+TEST_F(Reconciler, WhatDoesNotFollowFromTheRestIsOnlyTold) {
+    open();
+    ok(job());
+    tamper("UPDATE ff_exec_core SET completed_at = 5");
+    const ScannerResult result = reconcile();
+    EXPECT_EQ(result.processed, 0U);
+    EXPECT_EQ(result.errors, 1U);
+    EXPECT_TRUE(tells(result, "I8"));
+    EXPECT_EQ(inconsistent(), 1U);
+}
+
+}  // namespace
+
+}  // namespace ff::engine::test

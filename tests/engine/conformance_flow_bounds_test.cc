@@ -164,6 +164,7 @@ TEST_P(FlowConformance, ForgottenEdgesAreApplied) {
     ok(RunScanner{"dependency_reconciler"});
     EXPECT_EQ(read_edge(flow, id).edge_state, EdgeState::pending) << "its client may be slow";
     after(20'000);
+    ok(RunScanner{"dependency_reconciler"});
     EXPECT_EQ(read_edge(flow, id).edge_state, EdgeState::applied);
     EXPECT_EQ(shown(m[1]), "waiting_children");
 }

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <ff/json.h>
+
 #include "core/admission.h"
 #include "core/turns.h"
 #include "engine/reads.h"
@@ -179,6 +181,52 @@ expected<std::string> turn_summary(store::Reader& reader, const core::Execution&
 /// Upstreams that are named one by one.
 constexpr std::size_t upstreams_told = 5;
 
+/// The name of its node, or its id.
+expected<std::string> node_of(store::Reader& reader, const core::Execution& member) {
+    FF_TRY(const auto input, reader.input(member.eid));
+    return input && input->flow_node ? *input->flow_node : member.id.to_string();
+}
+
+/// Why an edge did not hold: how its upstream ended, or what its condition found.
+expected<std::string> edge_fault(store::Reader& reader, const core::Edge& edge) {
+    FF_TRY(const auto upstream, reader.execution(edge.upstream));
+    if (!upstream) {
+        return edge.upstream.to_string() + " ended " +
+               std::string(to_string(edge.outcome.value_or(TerminalOutcome::none)));
+    }
+    FF_TRY(const std::string name, node_of(reader, *upstream));
+    if (!edge.when || edge.dependency != DependencyState::not_taken) {
+        return name + " ended " + std::string(to_string(*edge.outcome));
+    }
+    const auto attempt = upstream->current_attempt_index
+                             ? reader.attempt(upstream->eid, *upstream->current_attempt_index)
+                             : expected<std::optional<core::Attempt>>();
+    FF_TRY_VOID(attempt);
+    const bool is_json = *attempt && (*attempt)->result && js::parse(*(*attempt)->result);
+    return "the result of " + name +
+           (is_json ? " does not meet " + *edge.when : " is no JSON, as " + *edge.when + " needs");
+}
+
+/// Why a member of a flow was skipped.
+expected<std::string> skip_summary(store::Reader& reader, const core::Execution& e) {
+    std::string text = "it has ended: skipped";
+    FF_TRY(const auto edges, reader.inbound(e.id));
+    std::size_t told = 0;
+    for (const core::Edge& edge : edges) {
+        if (edge.dependency != DependencyState::impossible &&
+            edge.dependency != DependencyState::not_taken) {
+            continue;
+        }
+        if (told == upstreams_told) {
+            text += ", …";
+            break;
+        }
+        FF_TRY(const std::string fault, edge_fault(reader, edge));
+        text += (told++ == 0 ? ", because " : ", ") + fault;
+    }
+    return text;
+}
+
 /// Whom a member of a flow waits for.
 expected<std::string> dependency_summary(store::Reader& reader, const core::Execution& e) {
     FF_TRY(const auto group, reader.group(*e.flow_id, e.id));
@@ -206,10 +254,8 @@ expected<std::string> dependency_summary(store::Reader& reader, const core::Exec
         if (!upstream) {
             continue;
         }
-        FF_TRY(const auto input, reader.input(upstream->eid));
-        const bool named = input && input->flow_node;
-        text += (told++ == 0 ? ": " : ", ") +
-                (named ? *input->flow_node : edge.upstream.to_string()) + " is " +
+        FF_TRY(const std::string name, node_of(reader, *upstream));
+        text += (told++ == 0 ? ": " : ", ") + name + " is " +
                 std::string(to_string(upstream->public_state));
     }
     return text;
@@ -264,6 +310,9 @@ expected<Explanation> answer(const ExplainExecution& op, const ReadContext& c) {
         why.summary = summary(*e, why, route);
         if (e->flow_id && e->state.eligibility == EligibilityState::blocked_by_dependencies) {
             FF_TRY(why.summary, dependency_summary(reader, *e));
+        }
+        if (e->flow_id && e->state.outcome == TerminalOutcome::skipped) {
+            FF_TRY(why.summary, skip_summary(reader, *e));
         }
         if (core::waits_for_turn(*e)) {
             FF_TRY(why.summary, turn_summary(reader, *e));

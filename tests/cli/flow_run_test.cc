@@ -366,6 +366,9 @@ TEST_F(FlowExamples, Deploy) {
     EXPECT_EQ(states("deploy").at("roll-back"), "skipped");
     EXPECT_EQ(example("deploy", {"--var", "broken=eu"}).code, 1);
     EXPECT_EQ(states("deploy").at("switch-traffic"), "completed");
+    const Ran again = example("deploy", {"--resume"});
+    EXPECT_EQ(again.code, 1) << "it ends, as broken as before: " << again.err;
+    EXPECT_EQ(states("deploy").at("roll-back"), "skipped") << "the traffic was switched";
     EXPECT_EQ(example("deploy", {"--var", "broken=eu", "--var", "quorum=3"}).code, 1);
     EXPECT_EQ(states("deploy").at("roll-back"), "completed");
     EXPECT_EQ(states("deploy").at("remove-lock"), "completed");

@@ -164,6 +164,7 @@ TEST_P(FlowConformance, ForgottenEdgesAreApplied) {
     ok(RunScanner{"dependency_reconciler"});
     EXPECT_EQ(read_edge(flow, id).edge_state, EdgeState::pending) << "its client may be slow";
     after(20'000);
+    ok(RunScanner{"dependency_reconciler"});
     EXPECT_EQ(read_edge(flow, id).edge_state, EdgeState::applied);
     EXPECT_EQ(shown(m[1]), "waiting_children");
 }
@@ -307,6 +308,22 @@ TEST_P(FlowConformance, AFreePlaceIsForWhoeverIsAskedFor) {
 }
 
 // ---------------------------------------------------------------------------------- what is told
+
+TEST_P(FlowConformance, WhySaysForWhatItWasSkipped) {
+    auto op = graph({"a", "b", "c"}, {{"a", "b"}, {"b", "c"}});
+    op.edges[0].when = "$.ok";
+    const auto summary = [&](const std::string& result) {
+        const auto flow = ok(op);
+        succeed(flow.nodes.at("a"), result);
+        EXPECT_EQ(ok(ExplainExecution{flow.nodes.at("c")}).summary,
+                  "it has ended: skipped, because b ended skipped");
+        return ok(ExplainExecution{flow.nodes.at("b")}).summary;
+    };
+    EXPECT_EQ(summary(R"({"ok":false})"),
+              "it has ended: skipped, because the result of a does not meet $.ok");
+    EXPECT_EQ(summary("fine"),
+              "it has ended: skipped, because the result of a is no JSON, as $.ok needs");
+}
 
 TEST_P(FlowConformance, AListEndsWithTheLastFlowThatMatches) {
     std::vector<FlowId> ids;

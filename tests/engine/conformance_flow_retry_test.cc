@@ -174,6 +174,20 @@ TEST_P(FlowConformance, AMemberThatIsGoneGoesOnToCountAsItEnded) {
     EXPECT_EQ(flow_of(flow.flow_id).live_members, 0U);
 }
 
+TEST_P(FlowConformance, ARetryDoesNotLookForWhatIsGoneBehindIt) {
+    FF_NEEDS_CLOCK();
+    FF_NEEDS_EMBEDDED();
+    auto op = graph({"a", "b"}, {{"a", "b"}});
+    node(op, "b").execution.policy = R"({"stream_policy":{"retention_ttl_ms":1000}})";
+    const auto flow = ok(op);
+    fail(flow.nodes.at("a"));
+    after(5'000);
+    ASSERT_FALSE(ok(DescribeExecution{flow.nodes.at("b")}));
+    EXPECT_EQ(ok(RetryFlow{flow.flow_id}).replayed, (Ids{flow.nodes.at("a")}));
+    succeed(flow.nodes.at("a"));
+    EXPECT_EQ(flow_of(flow.flow_id).public_flow_state, FlowState::completed);
+}
+
 TEST_P(FlowConformance, ADeadlineThatHasPassedDoesNotEndARetry) {
     FF_NEEDS_CLOCK();
     auto op = graph({"a"}, {});

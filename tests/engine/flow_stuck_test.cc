@@ -25,17 +25,17 @@ class RestlessFlows {
         SubmitFlow op;
         op.flow_kind = "dag";
         op.ns = "acme";
-        op.settings.max_active_members = static_cast<std::uint32_t>(dice_.uniform(3));
-        if (dice_.uniform(5) == 0) {
+        op.settings.max_active_members = static_cast<std::uint32_t>(roll(3));
+        if (roll(5) == 0) {
             op.settings.on_member_failure = OnMemberFailure::cancel_rest;
         }
-        const std::uint64_t nodes = 2 + dice_.uniform(7);
+        const std::uint64_t nodes = 2 + roll(7);
         for (std::uint64_t i = 0; i < nodes; ++i) {
             FlowNode node;
             node.name = "n" + std::to_string(i);
             node.execution = job();
             for (std::uint64_t from = 0; from < i; ++from) {
-                if (dice_.uniform(2) == 0) {
+                if (roll(2) == 0) {
                     op.edges.push_back(edge(from, i));
                 }
             }
@@ -66,8 +66,8 @@ class RestlessFlows {
     void retry() {
         for (const SubmitFlowResult& flow : flows_) {
             RetryFlow op{flow.flow_id};
-            op.include_skipped = dice_.uniform(4) != 0;
-            if (dice_.uniform(3) == 0) {
+            op.include_skipped = roll(4) != 0;
+            if (roll(3) == 0) {
                 op.from = any_of(flow);
             }
             const auto done = engine_->run(op);
@@ -99,11 +99,13 @@ class RestlessFlows {
     }
 
   private:
+    /// One of so many sides, from 0.
+    std::uint64_t roll(std::uint64_t sides) { return dice_.uniform(sides - 1); }
     FlowEdge edge(std::uint64_t from, std::uint64_t to) {
         FlowEdge out;
         out.from = "n" + std::to_string(from);
         out.to = "n" + std::to_string(to);
-        switch (dice_.uniform(8)) {
+        switch (roll(8)) {
             case 0: out.dependency_kind = DependencyKind::on_failure; break;
             case 1: out.dependency_kind = DependencyKind::always; break;
             case 2: out.dependency_kind = DependencyKind::on_skip; break;
@@ -114,32 +116,29 @@ class RestlessFlows {
         return out;
     }
     GroupPolicy policy(std::uint32_t inbound) {
-        const auto then =
-            dice_.uniform(2) == 0 ? OnSatisfied::let_run : OnSatisfied::cancel_remaining;
-        switch (inbound < 2 ? 9 : dice_.uniform(4)) {
+        const auto then = roll(2) == 0 ? OnSatisfied::let_run : OnSatisfied::cancel_remaining;
+        switch (inbound < 2 ? 9 : roll(4)) {
             case 0: return GroupPolicy::any_of(then);
-            case 1:
-                return GroupPolicy::quorum(1 + static_cast<std::uint32_t>(dice_.uniform(inbound)),
-                                           then);
+            case 1: return GroupPolicy::quorum(1 + static_cast<std::uint32_t>(roll(inbound)), then);
             default: return {};
         }
     }
     const ExecutionId& any_of(const SubmitFlowResult& flow) {
         auto it = flow.nodes.begin();
-        std::advance(it, static_cast<std::ptrdiff_t>(dice_.uniform(flow.nodes.size())));
+        std::advance(it, static_cast<std::ptrdiff_t>(roll(flow.nodes.size())));
         return it->second;
     }
     void end(const ClaimedTask& task) {
-        if (dice_.uniform(3) == 0) {
+        if (roll(3) == 0) {
             (void)engine_->run(Fail{task.handle, "broke", "permanent", Source::lease_holder});
         } else {
-            const char* result = dice_.uniform(2) == 0 ? R"({"ok":true})" : R"({"ok":false})";
+            const char* result = roll(2) == 0 ? R"({"ok":true})" : R"({"ok":false})";
             (void)engine_->run(Complete{task.handle, result, {}, Source::lease_holder});
         }
     }
     void cancel_some() {
-        if (dice_.uniform(6) == 0) {
-            const auto& flow = flows_[dice_.uniform(flows_.size())];
+        if (roll(6) == 0) {
+            const auto& flow = flows_[roll(flows_.size())];
             (void)engine_->run(CancelExecution{LeaseRef(any_of(flow)), "no", "operator_override"});
         }
     }

@@ -1,4 +1,4 @@
-// Mending what follows from the rest of a row, for the index reconciler. Phase and outcome are never
+// Mending what follows from the rest of a row, for the index reconciler. Phase and outcome are not
 // touched: what they should be is not for a pass to say.
 #include <utility>
 

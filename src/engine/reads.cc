@@ -152,7 +152,7 @@ namespace {
 /// The same for one who asks for this execution: why nobody takes it is told as well.
 expected<ExecutionInfo> explained_info(store::Reader& reader, const core::Execution& e,
                                        const core::Route& route, TimestampMs now) {
-    ExecutionInfo info = info_of(e, route);
+    ExecutionInfo info = engine::info_of(e, route);
     FF_TRY(auto detail, unserved(reader, e, route, now));
     if (detail) {
         info.blocking_detail = std::move(*detail);

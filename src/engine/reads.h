@@ -79,7 +79,7 @@ expected<std::optional<core::SealSecrets>> unsealed_secrets(const ReadContext& c
 expected<std::uint64_t> waitpoints_outliving(DurationMs grace_ms, const ReadContext& c);
 
 /// What keeps an execution from running as far as workers are concerned: which of the tokens it
-/// requires no live worker has. Nothing when one has all, or the execution waits for something else.
+/// requires no live worker has. Nothing when one has all, or it waits for something else.
 expected<std::optional<std::string>> unserved(store::Reader& reader, const core::Execution& e,
                                               const core::Route& route, TimestampMs now);
 

@@ -1,5 +1,5 @@
-// Due work that cannot be read, or whose consequences fail, is left alone for a while; the timers of
-// everybody else go on.
+// Due work that cannot be read, or whose consequences fail, is left alone for a while; the timers
+// of everybody else go on.
 #include "engine/group_commit.h"
 
 namespace ff::engine::test {

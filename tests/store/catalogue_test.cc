@@ -186,7 +186,7 @@ TEST(Catalogue, statements_find_their_rows_through_an_index_in_order) {
         {"all executions", sql::executions_after,
          "SEARCH ff_exec_core USING INTEGER PRIMARY KEY (rowid>?)"},
         {"leases due", sql::leased_due,
-         "SEARCH s USING PRIMARY KEY (kind=? AND due_at<?); "
+         "SEARCH s USING PRIMARY KEY (kind=? AND (due_at,eid)>(?,?) AND due_at<?); "
          "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)"},
         {"lanes", sql::lanes_after, "SEARCH ff_lane_registry USING PRIMARY KEY (lane_id>?)"},
         {"workers", sql::workers_after, "SEARCH ff_worker_registry USING PRIMARY KEY"},

@@ -308,6 +308,9 @@ TEST_F(Dispatch, AHandlerMayCancelItsOwnExecution) {
     const Finished done = run([](Task& task) -> Result { return task.cancel("not needed"); });
     EXPECT_EQ(done.state, PublicState::cancelled);
     EXPECT_EQ(done.reason, "not needed");
+    const auto described = engine->run(DescribeExecution{done.id});
+    ASSERT_TRUE(described && *described);
+    EXPECT_EQ((*described)->cancelled_by, "worker");
 }
 
 TEST_F(Dispatch, ADelayedTaskIsResumedLater) {

@@ -28,7 +28,8 @@ LOST = ("stale_lease", "lease_expired", "lease_revoked", "execution_not_active")
 
 
 class Refused(OSError):
-    """The server said no: status and code."""
+    """The server said no: status and code. `again`: it asks to come again."""
+    again = False
 
 
 class Slot(threading.Thread):
@@ -52,10 +53,15 @@ class Slot(threading.Thread):
             on_sent(connection.sock)
             answer = connection.getresponse()
             said = json.loads(answer.read() or "{}")
+        except ValueError:  # a page of something between here and the server
+            raise HTTPException(f"status {answer.status}, and no JSON") from None
         finally:
             connection.close()
         if answer.status >= 400:
-            raise Refused(answer.status, said.get("code"), said.get("error"))
+            no = Refused(answer.status, said.get("code"), said.get("error"))
+            # Without a code it was not the server that spoke.
+            no.again = said.get("retryable") or "code" not in said or answer.status in (429, 503)
+            raise no
         return said
 
     def register(self):
@@ -98,7 +104,7 @@ class Slot(threading.Thread):
             except Refused as no:
                 if no.args[1] in LOST:
                     task.lost.set()
-                elif no.args[0] not in (429, 503):
+                elif not no.again:
                     raise
             except (OSError, HTTPException) as fault:
                 print(f"{task.id}: {verb}: {fault}", flush=True)

@@ -270,6 +270,7 @@ struct ReclaimExecution {
     std::string worker_instance_id;
     std::string lane_id;
     DurationMs lease_ttl_ms = 30'000;
+    std::optional<std::string> grant_key;  ///< when given, must be the live grant's
     std::optional<LeaseId> lease_id;
     std::optional<AttemptId> attempt_id;
     std::optional<std::uint32_t> max_reclaim_count;  ///< only for executions without a policy
@@ -639,6 +640,7 @@ struct SearchExecutions {
     std::optional<std::string> ns;
     std::optional<std::string> lane_id;
     std::optional<std::string> kind;
+    std::optional<FlowId> flow_id;              ///< members of this flow only
     std::vector<PublicState> states;            ///< any of these; empty: all
     Tags tags;                                  ///< all of these, at most 16
     std::optional<TimestampMs> created_after;   ///< inclusive

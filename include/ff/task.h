@@ -240,6 +240,20 @@ class Task {
     }
     expected<UsageResult> try_settle_usage(const BudgetId& budget, Amounts amounts,
                                            std::string dedup_key = {});
+    /// Counts, and writes down for this execution what release_budget() takes back. A breach is an
+    /// answer here: it ends nothing. Spending with the same key again counts once.
+    UsageResult record_spend(const BudgetId& budget, Amounts amounts,
+                             std::string idempotency_key = {}) {
+        return value_or_throw(
+            try_record_spend(budget, std::move(amounts), std::move(idempotency_key)));
+    }
+    expected<UsageResult> try_record_spend(const BudgetId& budget, Amounts amounts,
+                                           std::string idempotency_key = {});
+    /// Takes back all that record_spend() wrote down for this execution; false: there was nothing.
+    bool release_budget(const BudgetId& budget) {
+        return value_or_throw(try_release_budget(budget));
+    }
+    expected<bool> try_release_budget(const BudgetId& budget);
 
     // ------------------------------------------------------------------------------ stream
     // What the attempt has to say while it runs, for whoever reads along: Client::follow, `ff
@@ -333,6 +347,18 @@ class Task {
     }
     /// The lease, namespaces and ids need not be filled in.
     expected<SpawnResult> try_spawn(SpawnChildren op);
+
+    /// One more execution in this task's flow, which nobody waits for. Its id follows from this
+    /// execution and the name: submitted again by a later attempt, it is found there.
+    ExecutionId submit_child(const std::string& name, Submit child) {
+        return value_or_throw(try_submit_child(name, std::move(child)));
+    }
+    expected<ExecutionId> try_submit_child(const std::string& name, Submit child) {
+        FlowBuilder graph;
+        graph.node(name, std::move(child));
+        FF_TRY(const SpawnResult made, try_spawn(graph));
+        return made.nodes.at(name);
+    }
 
     /// One child for each item, named `name[0]`, `name[1]`, …, and an edge from each to this task.
     /// `make(item)` gives its Submit. The ids are in the order of the items.

@@ -45,7 +45,7 @@ std::size_t answer_size(std::string_view input, LoadAnswer& answer) {
 void append_post(std::string& out, std::string_view path, std::string_view body) {
     out += "POST ";
     out += path;
-    out += " HTTP/1.1\r\nHost: bench\r\n";
+    out += " HTTP/1.1\r\nHost: localhost\r\n";
     if (!body.empty()) {
         out += "Content-Type: application/json\r\n";
     }

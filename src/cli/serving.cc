@@ -54,6 +54,9 @@ http::ServiceOptions Serving::service_options() {
     options.gate.api_token = config_.api_token;
     options.gate.admin_token = config_.admin_token;
     options.gate.allow_insecure = config_.allow_insecure;
+    if (config_.listen.is_loopback()) {
+        options.gate.own_host = config_.listen.host;
+    }
     options.gate.cors_any = config_.cors.any_origin;
     options.gate.cors_origins = config_.cors.origins;
     options.polls_max = static_cast<std::size_t>(config_.concurrent_polls_max);

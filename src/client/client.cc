@@ -236,7 +236,9 @@ expected<IssueReclaimGrantResult> Client::try_issue_reclaim_grant(const IssueRec
 }
 
 expected<ReclaimResult> Client::try_claim_reclaimed(const Grant& grant,
-                                                    const ReclaimExecution& op) {
+                                                    const ReclaimExecution& asked) {
+    ReclaimExecution op = asked;
+    op.grant_key = grant.grant_key;
     if (grant.kind != GrantKind::reclaim) {
         return ff::fail(ErrorCode::invalid_input, "claim_reclaimed: the grant is of kind " +
                                                       std::string(to_string(grant.kind)) +

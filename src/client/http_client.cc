@@ -111,7 +111,8 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
     void set_timer(SteadyClock::time_point at) {
         timer_.expires_at(at);
         timer_.async_wait([self = self()](const error_code& error) {
-            if (!error && self->job_) {
+            // One that was on its way when the job ended finds the time of the next.
+            if (!error && self->job_ && self->timer_.expiry() <= SteadyClock::now()) {
                 self->fail(Error{ErrorCode::timeout,
                                  self->connected_ ? "the server did not answer in time"
                                                   : "the server could not be reached in time",

@@ -19,7 +19,8 @@ bool always_passes(const Request& request) {
             return std::is_same_v<Op, Renew> || std::is_same_v<Op, HeartbeatWorker> ||
                    std::is_same_v<Op, Complete> || std::is_same_v<Op, Fail> ||
                    std::is_same_v<Op, CancelExecution> || std::is_same_v<Op, Delay> ||
-                   std::is_same_v<Op, WaitChildren> || std::is_same_v<Op, Release>;
+                   std::is_same_v<Op, WaitChildren> || std::is_same_v<Op, Release> ||
+                   std::is_same_v<Op, Suspend> || std::is_same_v<Op, AppendFrames>;
         },
         request);
 }

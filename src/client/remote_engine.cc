@@ -28,13 +28,19 @@ bool is_for_this_process(const Request& request) {
     return ff::visit([]<class Op>(const Op&) { return wire::is_local<Op>; }, request);
 }
 
-/// Reads that wait at the server, apart from claims.
+/// The server gives a rotation 120 seconds, and its own answer says more than silence.
+constexpr std::chrono::milliseconds rotation_time{130'000};
+
+/// Requests that may take long, apart from claims: reads that wait at the server above all.
 Patience patience_of(const Request& request) {
     if (const auto* tail = ff::get_if<TailStream>(&request)) {
         return {tail->block_ms, tail->abandoned};
     }
     if (const auto* events = ff::get_if<ReadEvents>(&request)) {
         return {events->block_ms, events->abandoned};
+    }
+    if (ff::holds_alternative<RotateWaitpointKey>(request)) {
+        return {.at_least = rotation_time};
     }
     return {};
 }
@@ -63,14 +69,6 @@ Response given_up(const Request& request, Error error) {
     return std::unexpected(std::move(error));
 }
 
-/// A server that stops is not this engine that stops: there may be another soon.
-Response told_by_server(Response response) {
-    if (!response && response.error().code == ErrorCode::shutting_down) {
-        response.error().fields.emplace_back("who", "server");
-    }
-    return response;
-}
-
 /// Faults of the connection, and answers that ask to come again.
 bool is_passing(const expected<wire::Received>& received) {
     if (!received) {
@@ -87,7 +85,7 @@ bool is_passing(const expected<wire::Received>& received) {
                    code != ErrorCode::hmac_secret_not_initialized &&
                    code != ErrorCode::invalid_secret;
         }
-        default: return false;
+        default: return received->status >= 500 && wire::says_retryable(received->body);
     }
 }
 
@@ -239,6 +237,8 @@ void RemoteEngine::call(Request request, DoneFn done) {
         done(ff::fail(ErrorCode::invalid_input, "webhooks are delivered by the server itself"));
     } else if (auto* claim = ff::get_if<Claim>(&*ready)) {
         send_claim(*this, std::move(*claim), std::move(done));
+    } else if (is_paged(*ready)) {
+        send_pages(*this, std::move(*ready), std::move(done));
     } else {
         send(std::make_shared<const Request>(std::move(*ready)), 1, std::move(done));
     }
@@ -273,10 +273,10 @@ void RemoteEngine::send(std::shared_ptr<const Request> request, int tried, DoneF
 void RemoteEngine::send_call(wire::Call call, const Patience& patience, bool repeat, int tried,
                              HttpClient::Done done) {
     wire::Call copy = repeat && tried < options_.tries ? call : wire::Call{};
-    http_->send(std::move(call), patience.wait_ms > 0 ? Answers::when_it_likes : Answers::promptly,
-                options_.request_timeout +
-                    std::chrono::milliseconds(patience.wait_ms > 0 ? patience.wait_ms + 5'000 : 0),
-                patience.abandoned,
+    const bool waits = patience.wait_ms > 0;
+    const std::chrono::milliseconds added(waits ? patience.wait_ms + 5'000 : 0);
+    http_->send(std::move(call), waits ? Answers::when_it_likes : Answers::promptly,
+                std::max(options_.request_timeout + added, patience.at_least), patience.abandoned,
                 [this, copy = std::move(copy), patience, repeat, tried,
                  done = std::move(done)](expected<wire::Received> received) mutable {
                     if (!repeat || tried >= options_.tries || !is_passing(received) ||
@@ -307,6 +307,13 @@ EngineStats RemoteEngine::stats() const {
     return stats;
 }
 
+Response told_by_server(Response response) {
+    if (!response && response.error().code == ErrorCode::shutting_down) {
+        response.error().fields.emplace_back("who", "server");
+    }
+    return response;
+}
+
 void RemoteEngine::stop() { http_->stop(); }
 
 bool may_repeat(const Request& request) {
@@ -335,7 +342,7 @@ bool may_repeat(const Request& request) {
                                  std::is_same_v<Op, IssueReclaimGrant> ||
                                  std::is_same_v<Op, ReclaimExecution> ||
                                  std::is_same_v<Op, ReplayExecution> ||
-                                 std::is_same_v<Op, RetryFlow> ||
+                                 std::is_same_v<Op, ResetBudget> || std::is_same_v<Op, RetryFlow> ||
                                  std::is_same_v<Op, PromoteExecution> ||
                                  std::is_same_v<Op, ResolveDependency> ||
                                  std::is_same_v<Op, CancelFlowHeader> ||

@@ -24,6 +24,7 @@ namespace ff::client {
 struct Patience {
     DurationMs wait_ms = 0;
     std::stop_token abandoned;
+    std::chrono::milliseconds at_least{0};  ///< the whole time, if the usual is shorter
 };
 
 struct RemoteOptions {
@@ -87,6 +88,11 @@ bool may_repeat(const Request& request);
 
 /// A claim may wait longer than a request: it is asked for again until its time is over.
 void send_claim(RemoteEngine& engine, Claim claim, Engine::DoneFn done);
+/// Is it a list that a server gives in pages, although the operation is the whole list?
+bool is_paged(const Request& request);
+void send_pages(RemoteEngine& engine, Request request, Engine::DoneFn done);
+/// A server that stops is not this engine that stops: there may be another soon.
+Response told_by_server(Response response);
 
 /// Many operations, those that have a route for many in as few requests as can be.
 void send_many(RemoteEngine& engine, std::vector<Request> requests,

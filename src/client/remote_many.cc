@@ -176,7 +176,7 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
         if (!received) {
             error = received.error();
         } else if (received->status != 200) {
-            error = wire::read_error(received->status, received->body);
+            error = wire::read_error(received->status, received->body, believed());
         } else {
             body = js::parse(received->body);
             const json* list = body ? body->find(name) : nullptr;
@@ -189,6 +189,11 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
         }
         at_ = end_;
         next();
+    }
+
+    /// Outcomes end work, and creates do not.
+    [[nodiscard]] wire::Believed believed() const {
+        return is_outcome(requests_[at_]) ? wire::Believed::only_codes : wire::Believed::any_error;
     }
 
     static Response item_response(const Request& request, const json& result) {
@@ -246,9 +251,9 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
         for (std::size_t i = at_ + 1; i < end_; ++i) {
             const bool there = leases != nullptr && i - at_ - 1 < leases->size();
             responses_[i] =
-                there
-                    ? renewal(ff::get<Renew>(requests_[i]), (*leases)[i - at_ - 1])
-                    : Response(std::unexpected(wire::read_error(received->status, received->body)));
+                there ? renewal(ff::get<Renew>(requests_[i]), (*leases)[i - at_ - 1])
+                      : Response(std::unexpected(wire::read_error(received->status, received->body,
+                                                                  wire::Believed::only_codes)));
         }
         at_ = end_;
         next();

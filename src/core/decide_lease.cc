@@ -212,6 +212,9 @@ Decision<ReclaimResult> decide(const Snapshot& view, const ReclaimExecution& arg
     if (grant->worker_id != args.worker_id) {
         return ff::fail(ErrorCode::invalid_input, "worker_id: the grant belongs to another worker");
     }
+    if (args.grant_key && *args.grant_key != grant_key(*grant, found->id)) {
+        return reply;  // of an earlier one
+    }
     if (!is_reclaimable(found->state)) {
         reply.status = Status::not_reclaimable;
         reply.detail = observed(*found);

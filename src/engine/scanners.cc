@@ -68,6 +68,8 @@ const std::vector<Scanners::Kind>& Scanners::kinds() {
         {"lease_expiry", 1'500, &Scanners::due_pass},
         {"delayed_promoter", 750, &Scanners::due_pass},
         {"attempt_timeout", 2'000, &Scanners::due_pass},
+        {"suspension_timeout", 2'000, &Scanners::due_pass},
+        {"pending_wp_expiry", 5'000, &Scanners::due_pass},
         {"execution_deadline", 5'000, &Scanners::due_pass},
         {"retention_trimmer", 60'000, &Scanners::due_pass},
         {"cancel_reconciler", 15'000, &Scanners::due_pass},

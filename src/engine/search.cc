@@ -123,6 +123,45 @@ class OfRoutes final : public Candidates {
     std::vector<core::RouteId> routes_;
 };
 
+/// The members of a flow, which the store gives by id: all are read once for a page.
+class OfFlow final : public Candidates {
+  public:
+    explicit OfFlow(const FlowId& flow) : flow_(flow) {}
+
+    expected<Chunk> next(store::Reader& reader, const Window& window) override {
+        if (!members_) {
+            FF_TRY_VOID(read_all(reader));
+        }
+        std::vector<Execution> inside;
+        for (const Execution& e : *members_) {
+            if (e.eid > window.above && e.eid < window.below) {
+                inside.push_back(e);
+            }
+        }
+        return whole(merge({std::move(inside)}, window));
+    }
+
+  private:
+    expected<void> read_all(store::Reader& reader) {
+        members_.emplace();
+        std::optional<ExecutionId> after;
+        for (;;) {
+            FF_TRY(auto page, reader.members(flow_, after, chunk));
+            const bool last = page.size() < chunk;
+            if (!last) {
+                after = page.back().id;
+            }
+            std::ranges::move(page, std::back_inserter(*members_));
+            if (last) {
+                return {};
+            }
+        }
+    }
+
+    FlowId flow_;
+    std::optional<std::vector<Execution>> members_;
+};
+
 /// The lists that hold an execution while it is in some state.
 struct StateLists {
     std::set<core::Bucket> buckets;
@@ -190,7 +229,7 @@ struct Filter {
     std::size_t all_routes = 0;
 
     [[nodiscard]] bool passes(const Execution& e) const {
-        if (!routes.contains(e.route)) {
+        if (!routes.contains(e.route) || (op.flow_id && e.flow_id != op.flow_id)) {
             return false;
         }
         if ((op.created_after && e.created_at < *op.created_after) ||
@@ -227,6 +266,9 @@ std::unique_ptr<Candidates> narrowest(const Filter& filter) {
     const SearchExecutions& op = filter.op;
     if (!op.tags.empty()) {
         return std::make_unique<Tagged>(op.tags);
+    }
+    if (op.flow_id) {
+        return std::make_unique<OfFlow>(*op.flow_id);
     }
     StateLists lists;
     const bool listed =

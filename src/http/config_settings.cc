@@ -217,7 +217,8 @@ std::vector<Setting> access_settings() {
         if_none("nobody is asked for one",
                 token("FF_API_TOKEN",
                       "What callers show as `Authorization: Bearer …` on every route but "
-                      "`/healthz`, `/metrics` and `/console/`.",
+                      "`/healthz`, `/metrics`, callbacks and approval links. Without one, requests "
+                      "of web pages are refused unless `FF_CORS_ORIGINS` lists them.",
                       &ServerConfig::api_token)),
         if_none("they take the ordinary token",
                 token("FF_ADMIN_TOKEN",
@@ -367,6 +368,10 @@ std::vector<Setting> pass_settings() {
                "Executions whose delay is over."),
         period("FF_ATTEMPT_TIMEOUT_INTERVAL_S", "attempt_timeout", "2",
                "Attempts past their time."),
+        period("FF_SUSPENSION_TIMEOUT_INTERVAL_S", "suspension_timeout", "2",
+               "Suspensions past their time."),
+        period("FF_PENDING_WP_EXPIRY_INTERVAL_S", "pending_wp_expiry", "5",
+               "Waitpoints made ahead whose time is over."),
         period("FF_EXECUTION_DEADLINE_INTERVAL_S", "execution_deadline", "5",
                "Executions past their deadline."),
         period("FF_RETENTION_TRIMMER_INTERVAL_S", "retention_trimmer", "60",
@@ -420,14 +425,9 @@ constexpr std::array<std::string_view, 5> obsolete_names{"FF_HOST", "FF_PORT", "
                                                          "FF_CLUSTER", "FF_DEV_MODE"};
 
 /// Of partitions and error reporting.
-constexpr std::array<std::string_view, 7> names_of_other_versions{
-    "FF_BUDGET_PARTITIONS",
-    "FF_QUOTA_PARTITIONS",
-    "FF_SENTRY_DSN",
-    "FF_SENTRY_ENVIRONMENT",
-    "FF_SENTRY_RELEASE",
-    "FF_SUSPENSION_TIMEOUT_INTERVAL_S",
-    "FF_PENDING_WP_EXPIRY_INTERVAL_S",
+constexpr std::array<std::string_view, 5> names_of_other_versions{
+    "FF_BUDGET_PARTITIONS",  "FF_QUOTA_PARTITIONS", "FF_SENTRY_DSN",
+    "FF_SENTRY_ENVIRONMENT", "FF_SENTRY_RELEASE",
 };
 
 }  // namespace

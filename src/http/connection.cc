@@ -86,6 +86,7 @@ RequestHead head_of(const Parser& parser) {
     head.target = target_of(message.target());
     head.authorization = field_of(parser, beast::http::field::authorization);
     head.content_type = field_of(parser, beast::http::field::content_type);
+    head.host = field_of(parser, beast::http::field::host);
     head.origin = field_of(parser, beast::http::field::origin);
     if (const auto key = message.find("Idempotency-Key"); key != message.end()) {
         head.idempotency_key = std::string(key->value());

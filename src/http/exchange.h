@@ -19,6 +19,7 @@ struct RequestHead {
     std::string target;
     std::optional<std::string> authorization;
     std::optional<std::string> content_type;
+    std::optional<std::string> host;
     std::optional<std::string> origin;
     std::optional<std::string> asked_method;   ///< Access-Control-Request-Method
     std::optional<std::string> asked_headers;  ///< Access-Control-Request-Headers

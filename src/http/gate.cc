@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "http/config.h"
 #include "wire/errors.h"
 
 namespace ff::http {
@@ -31,7 +32,67 @@ Gate::Gate(GateOptions options) : options_(std::move(options)) {
     }
 }
 
+namespace {
+
+std::string in_lower_case(std::string_view text) {
+    std::string out(text);
+    std::ranges::transform(out, out.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    return out;
+}
+
+/// `localhost:9090` without the port, `[::1]:9090` without brackets too.
+std::string_view name_of(std::string_view host) {
+    if (host.starts_with('[')) {
+        return host.substr(1, host.find(']') - 1);
+    }
+    return host.substr(0, host.find(':'));
+}
+
+wire::Answer turned_away(std::string_view what, std::string_view way_out) {
+    return wire::write_fault({403,
+                              std::string(what) +
+                                  " may not use a server without an API token: set FF_API_TOKEN" +
+                                  std::string(way_out),
+                              ErrorCode::unauthorized});
+}
+
+}  // namespace
+
+bool Gate::is_own(std::string_view host) const {
+    const std::string name = in_lower_case(name_of(host));
+    return name == in_lower_case(*options_.own_host) || ListenAddress{name, 0}.is_loopback();
+}
+
+std::optional<wire::Answer> Gate::refuse_page(const RequestHead& head) const {
+    if (token_) {
+        return std::nullopt;
+    }
+    // A page whose name was made to lead here says its own name.
+    if (options_.own_host && head.host && !is_own(*head.host)) {
+        return turned_away("a request to the host " + *head.host,
+                           ", or call 127.0.0.1 or localhost");
+    }
+    if (!head.origin || allowed_origin(head) != nullptr) {
+        return std::nullopt;
+    }
+    const std::size_t scheme = head.origin->find("://");
+    const bool is_same =
+        scheme != std::string::npos && head.host &&
+        in_lower_case(head.origin->substr(scheme + 3)) == in_lower_case(*head.host);
+    if (!is_same) {
+        return turned_away("a page of " + *head.origin, ", or list it in FF_CORS_ORIGINS");
+    }
+    return std::nullopt;
+}
+
 std::optional<wire::Answer> Gate::refuse(const RequestHead& head, Access access) const {
+    if (access != Access::open) {
+        if (auto refusal = refuse_page(head)) {
+            return refusal;
+        }
+    }
     const bool wants_admin = (access == Access::admin || access == Access::credential) && admin_;
     if (access == Access::credential && !asks() && !options_.allow_insecure) {
         return wire::plain_error(403,
@@ -67,12 +128,8 @@ const std::string* Gate::allowed_origin(const RequestHead& head) const {
     if (options_.cors_any) {
         return &any_;
     }
-    std::string origin = *head.origin;
-    std::ranges::transform(origin, origin.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    const bool listed =
-        std::ranges::find(options_.cors_origins, origin) != options_.cors_origins.end();
+    const bool listed = std::ranges::find(options_.cors_origins, in_lower_case(*head.origin)) !=
+                        options_.cors_origins.end();
     return listed ? &*head.origin : nullptr;
 }
 

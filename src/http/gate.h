@@ -17,6 +17,9 @@ struct GateOptions {
     std::string api_token;        ///< empty: nobody is asked
     std::string admin_token;      ///< empty: admin routes take the ordinary one
     bool allow_insecure = false;  ///< without any token, credentials are given out all the same
+    /// Of a server that only this machine reaches: the host it was told to listen on. Without an
+    /// API token, requests must then name this machine.
+    std::optional<std::string> own_host;
     bool cors_any = false;
     std::vector<std::string> cors_origins;  ///< lower case
 };
@@ -39,6 +42,10 @@ class Gate {
     using Digest = std::array<unsigned char, 32>;
     static Digest digest_of(std::string_view text);
     static bool same(const Digest& a, const Digest& b);
+    /// Without an API token whoever reaches the server may do anything, and the browser of somebody
+    /// on this machine does, on behalf of any page: what a page sent is turned away.
+    [[nodiscard]] std::optional<wire::Answer> refuse_page(const RequestHead& head) const;
+    [[nodiscard]] bool is_own(std::string_view host) const;
     [[nodiscard]] const std::string* allowed_origin(const RequestHead& head) const;
 
     const GateOptions options_;

@@ -27,6 +27,16 @@ std::optional<Op> read_operation(Exchange& exchange) {
     return op;
 }
 
+/// What is wrong with the path and the query of a request, whatever its body.
+template <class Op>
+std::optional<wire::RequestFault> early_fault(const wire::Routed& request) {
+    wire::Routed without_body{request.path, request.query, js::Object{}};
+    wire::RequestIn in(without_body);
+    Op op;
+    wire::describe_request(in, op);
+    return in.early_fault();
+}
+
 /// The answer of an operation, written on the connection's thread.
 template <class Op>
 void respond_with(Respond respond, expected<typename Op::Result> result) {
@@ -57,6 +67,7 @@ Route route_of(Access access = Access::token) {
     route.access = access;
     route.operation = Op::name;
     route.summary = at.summary;
+    route.early_fault = &early_fault<Op>;
     route.describe = [] { return wire::request_schema<Op>(); };
     return route;
 }

@@ -1,4 +1,7 @@
 // Executions: creating, reading, finding, and what operators do to them.
+#include <algorithm>
+#include <array>
+
 #include <ff/policy.h>
 
 #include "http/operation_route.h"
@@ -130,9 +133,9 @@ bool asks_for_filter(const wire::Routed& request) {
 /// Reads a search. A filter that is not known would be no filter at all, and what is then found
 /// may be cancelled by whoever asked.
 std::optional<SearchExecutions> read_search(Exchange& exchange) {
-    constexpr std::array<std::string_view, 9> known{"namespace", "lane",          "state",
-                                                    "kind",      "created_after", "created_before",
-                                                    "order",     "cursor",        "limit"};
+    constexpr std::array<std::string_view, 10> known{
+        "namespace",     "lane",           "state", "kind",   "flow",
+        "created_after", "created_before", "order", "cursor", "limit"};
     for (const auto& [name, value] : exchange.request.query) {
         if (!name.starts_with("tag.") && std::ranges::find(known, name) == known.end()) {
             exchange.answer(
@@ -188,6 +191,54 @@ void add_optional_read(Router& router, Service& service, std::string_view absent
             } else {
                 respond_with<Op>(std::move(respond), std::move(result));
             }
+        });
+    };
+    router.add(std::move(route));
+}
+
+// --------------------------------------------------------------------------------------- attempts
+
+/// The attempts behind `cursor`, which is the index of one; they come by index.
+wire::Answer attempt_page(std::vector<AttemptInfo> attempts,
+                          const std::optional<std::uint32_t>& cursor, std::uint32_t limit) {
+    if (cursor) {
+        std::erase_if(attempts,
+                      [&](const AttemptInfo& one) { return one.attempt_index <= *cursor; });
+    }
+    std::optional<std::string> next;
+    if (attempts.size() > limit) {
+        attempts.resize(limit);
+        next = attempts.empty() ? std::nullopt
+                                : std::optional(std::to_string(attempts.back().attempt_index));
+    }
+    return wire::write_attempts(attempts, next);
+}
+
+void add_attempts(Router& router, Service& service) {
+    Route route = route_of<ListAttempts>();
+    route.describe = [] {
+        return with_query(wire::request_schema<ListAttempts>(),
+                          {{"cursor", wire::RequestSchema::schema_of(std::uint32_t{})},
+                           {"limit", wire::RequestSchema::integer(0, 1000)}});
+    };
+    route.handler = [&service](Exchange exchange) {
+        wire::RequestIn in(exchange.request);
+        ListAttempts op;
+        std::optional<std::uint32_t> cursor;
+        std::uint32_t limit = 0;
+        wire::describe_request(in, op);
+        in.query_optional("cursor", cursor);
+        in.query_limit(limit, 100);
+        if (const auto fault = in.fault()) {
+            exchange.answer(wire::write_fault(*fault));
+            return;
+        }
+        service.engine().async(op, [cursor, limit, respond = std::move(exchange.respond)](
+                                       expected<std::vector<AttemptInfo>> found) mutable {
+            respond([cursor, limit, found = std::move(found)](Client) mutable {
+                return found ? attempt_page(std::move(*found), cursor, limit)
+                             : wire::write_error(found.error(), ListAttempts::name);
+            });
         });
     };
     router.add(std::move(route));
@@ -398,7 +449,7 @@ void add_execution_routes(Router& router, Service& service) {
     add_optional_read<DescribeExecution>(router, service, "execution not found: ");
     add_operation<ReadExecutionContext>(router, service);
     add_operation<ReadAttemptCounters>(router, service);
-    add_operation<ListAttempts>(router, service);
+    add_attempts(router, service);
     add_operation<ExplainExecution>(router, service);
     add_operation<ReadLeaseHistory>(router, service);
     add_tag_reads(router, service);

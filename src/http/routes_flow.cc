@@ -4,6 +4,7 @@
 #include "core/cancel_left.h"
 #include "http/operation_route.h"
 #include "http/routes.h"
+#include "http/schemas.h"
 #include "http/watch.h"
 #include "wire/object.h"
 
@@ -17,18 +18,6 @@ std::string about_flow(const FlowId& id) { return "flow_id=" + id.to_string(); }
 
 wire::Answer flow_not_found(const FlowId& id) {
     return wire::write_error({ErrorCode::flow_not_found, "flow not found: " + id.to_string(), {}});
-}
-
-/// The description of an operation whose route takes more of the query than the operation does.
-json with_query(json operation, std::initializer_list<std::pair<std::string_view, json>> more) {
-    const json* known = operation.find("parameters");
-    js::Array parameters = known != nullptr ? *known->if_array() : js::Array{};
-    for (const auto& [name, schema] : more) {
-        parameters.push_back(
-            json{{"name", name}, {"in", "query"}, {"required", false}, {"schema", schema}});
-    }
-    operation.set("parameters", std::move(parameters));
-    return operation;
 }
 
 json wait_ms_schema(DurationMs most) {
@@ -164,14 +153,13 @@ void add_describe_edge(Router& router, Service& service) {
 
 /// The edges behind `cursor`, as many as asked for; they come by id.
 wire::Answer edge_page(std::vector<EdgeSnapshot> edges, const std::optional<EdgeId>& cursor,
-                       std::optional<std::uint32_t> limit) {
+                       std::uint32_t limit) {
     if (cursor) {
         std::erase_if(edges, [&](const EdgeSnapshot& edge) { return edge.edge_id <= *cursor; });
     }
-    constexpr std::uint32_t most = 1000;
     std::optional<std::string> next;
-    if (limit && edges.size() > std::min(*limit, most)) {
-        edges.resize(std::min(*limit, most));
+    if (edges.size() > limit) {
+        edges.resize(limit);
         next = edges.empty() ? std::nullopt : std::optional(edges.back().edge_id.to_string());
     }
     std::string list;
@@ -190,10 +178,10 @@ void add_edges(Router& router, Service& service) {
         wire::RequestIn in(exchange.request);
         ListEdges op;
         std::optional<EdgeId> cursor;
-        std::optional<std::uint32_t> limit;
+        std::uint32_t limit = 0;
         wire::describe_request(in, op);
         in.query_optional("cursor", cursor);
-        in.query_optional("limit", limit);
+        in.query_limit(limit, 100);
         if (const auto fault = in.fault()) {
             exchange.answer(wire::write_fault(*fault));
             return;

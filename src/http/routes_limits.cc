@@ -4,6 +4,25 @@
 
 namespace ff::http {
 
+namespace {
+
+/// A DELETE that names its target in a body or in the query.
+template <class Op>
+void add_detach(Router& router, Service& service) {
+    Route route = route_of<Op>();
+    route.body = Body::json;
+    // What the query lacks may stand in the body that could not be read.
+    route.early_fault = nullptr;
+    route.handler = [&service](Exchange exchange) {
+        if (auto op = read_operation<Op>(exchange)) {
+            call_engine(service, std::move(*op), std::move(exchange.respond));
+        }
+    };
+    router.add(std::move(route));
+}
+
+}  // namespace
+
 void add_limit_routes(Router& router, Service& service) {
     add_operation<CreateBudget>(router, service);
     add_operation<ListBudgets>(router, service);
@@ -17,7 +36,7 @@ void add_limit_routes(Router& router, Service& service) {
     add_operation<ResetBudget>(router, service);
     add_operation<ApproveBudget>(router, service);
     add_operation<AttachBudget>(router, service);
-    add_operation<DetachBudget>(router, service);
+    add_detach<DetachBudget>(router, service);
     add_operation<CreateQuotaPolicy>(router, service);
     add_operation<ListQuotaPolicies>(router, service);
     add_operation<ListQuotaKeys>(router, service);
@@ -27,7 +46,7 @@ void add_limit_routes(Router& router, Service& service) {
     add_operation<CheckAdmission>(router, service);
     add_operation<ReleaseAdmission>(router, service);
     add_operation<AttachQuota>(router, service);
-    add_operation<DetachQuota>(router, service);
+    add_detach<DetachQuota>(router, service);
 }
 
 }  // namespace ff::http

@@ -49,15 +49,14 @@ void poll(Service& service, Exchange exchange) {
         return;
     }
     const std::size_t most = service.options().polls_max;
-    if (service.polls().fetch_add(1) >= most) {
-        service.polls().fetch_sub(1);
+    if (!service.polls().take(most)) {
         exchange.answer(polls_full(most));
         return;
     }
     op->abandoned = exchange.gone;
     service.engine().async(std::move(*op), [&service, respond = std::move(exchange.respond)](
                                                expected<ClaimResult> result) mutable {
-        service.polls().fetch_sub(1);
+        service.polls().give_back();
         respond([&service, result = std::move(result)](Client client) {
             if (!result) {
                 return wire::write_error(result.error(), Claim::name);

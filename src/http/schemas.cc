@@ -7,6 +7,17 @@
 
 namespace ff::http {
 
+json with_query(json operation, std::initializer_list<std::pair<std::string_view, json>> more) {
+    const json* known = operation.find("parameters");
+    js::Array parameters = known != nullptr ? *known->if_array() : js::Array{};
+    for (const auto& [name, schema] : more) {
+        parameters.push_back(
+            json{{"name", name}, {"in", "query"}, {"required", false}, {"schema", schema}});
+    }
+    operation.set("parameters", std::move(parameters));
+    return operation;
+}
+
 namespace {
 
 using wire::RequestSchema;

@@ -2,9 +2,16 @@
 // interface. The parts come from the operations they are made of.
 #pragma once
 
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
 #include <ff/json.h>
 
 namespace ff::http {
+
+/// The description of an operation whose route takes more of the query than the operation does.
+json with_query(json operation, std::initializer_list<std::pair<std::string_view, json>> more);
 
 /// `GET /v1/executions`: the ids of a partition, or a search when there is a filter instead.
 json describe_list();

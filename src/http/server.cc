@@ -1,12 +1,14 @@
 #include "http/server.h"
 
 #include <openssl/ssl.h>
+#include <sys/resource.h>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
 #include <vector>
 
@@ -23,12 +25,51 @@ using boost::system::error_code;
 
 constexpr auto accept_pause = std::chrono::milliseconds(50);
 
-/// Polls hold their connections for long: some are kept for all that is not a poll, completions and
-/// renewals above all.
+/// Descriptors for the store, and for what the server calls itself.
+constexpr std::size_t descriptors_kept = 64;
+
+/// Requests that wait hold their connections for long: some are kept for all others, completions
+/// and renewals above all.
 ServiceOptions leaving_room(ServiceOptions service, const ServerOptions& server) {
-    service.polls_max =
-        std::min(service.polls_max, std::max<std::size_t>(1, server.connections_max * 3 / 4));
+    const std::size_t waiting = std::max<std::size_t>(1, server.connections_max * 3 / 4);
+    service.waiting_max = std::min(service.waiting_max, waiting);
+    service.polls_max = std::min(service.polls_max, waiting);
     return service;
+}
+
+std::size_t descriptors_in_use() {
+    std::error_code error;
+    std::size_t found = 0;
+    for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end;
+         at.increment(error)) {
+        ++found;
+    }
+    return found;
+}
+
+/// Takes all the descriptors this process may have, and no more connections than they allow.
+ServerOptions within_descriptors(ServerOptions options) {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return options;
+    }
+    if (limit.rlim_cur < limit.rlim_max) {
+        rlimit raised = limit;
+        raised.rlim_cur = raised.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+            limit = raised;
+        }
+    }
+    const std::size_t most =
+        connections_within(options.connections_max, limit.rlim_cur, descriptors_in_use());
+    if (most < options.connections_max && options.warn) {
+        options.warn("this process may have " + std::to_string(limit.rlim_cur) +
+                     " descriptors (ulimit -n): at most " + std::to_string(most) +
+                     " connections are taken instead of " +
+                     std::to_string(options.connections_max));
+    }
+    options.connections_max = most;
+    return options;
 }
 
 expected<void> listen_at(tcp::acceptor& acceptor, asio::io_context& context,
@@ -180,7 +221,9 @@ class AsioServer final : public Server {
                 }
                 if (error) {
                     // Out of descriptors, mostly: a moment later there may be some again.
-                    warn("cannot accept a connection: " + error.message());
+                    if (!std::exchange(accept_fails_, true)) {
+                        warn("cannot accept connections: " + error.message());
+                    }
                     pause_->expires_after(accept_pause);
                     pause_->async_wait([this](const error_code& stopped) {
                         if (!stopped) {
@@ -189,6 +232,7 @@ class AsioServer final : public Server {
                     });
                     return;
                 }
+                accept_fails_ = false;
                 ++connections_;
                 loop.post([this, &loop, socket = std::move(socket)]() mutable {
                     if (service_.draining()) {
@@ -235,7 +279,8 @@ class AsioServer final : public Server {
     std::optional<tcp::acceptor> acceptor_;
     std::optional<asio::steady_timer> pause_;
     std::size_t next_loop_ = 0;
-    bool accepting_ = false;  // loop 0 only
+    bool accepting_ = false;     // loop 0 only
+    bool accept_fails_ = false;  // loop 0 only; told once
     std::uint16_t port_ = 0;
     std::atomic<std::size_t> connections_{0};
     std::atomic<bool> full_{false};
@@ -245,6 +290,12 @@ class AsioServer final : public Server {
 
 }  // namespace
 
+std::size_t connections_within(std::size_t wanted, std::size_t descriptors, std::size_t in_use) {
+    const std::size_t taken = in_use + descriptors_kept;
+    return std::clamp<std::size_t>(descriptors > taken ? descriptors - taken : 0, 1,
+                                   std::max<std::size_t>(1, wanted));
+}
+
 expected<void> check_listening(const std::string& host, std::uint16_t port) {
     asio::io_context context;
     tcp::acceptor acceptor(context);
@@ -253,8 +304,8 @@ expected<void> check_listening(const std::string& host, std::uint16_t port) {
 
 expected<std::unique_ptr<Server>> Server::start(std::shared_ptr<Engine> engine,
                                                 ServerOptions options, ServiceOptions service) {
-    auto server =
-        std::make_unique<AsioServer>(std::move(engine), std::move(options), std::move(service));
+    auto server = std::make_unique<AsioServer>(
+        std::move(engine), within_descriptors(std::move(options)), std::move(service));
     FF_TRY_VOID(server->open());
     return server;
 }

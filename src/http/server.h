@@ -17,8 +17,9 @@ struct ServerOptions {
     std::string host = "127.0.0.1";
     std::uint16_t port = 9090;  ///< 0: any that is free
     std::size_t threads = 1;
-    std::size_t connections_max = 1'024;  ///< then accepting pauses
-    std::string tls_cert;                 ///< paths of PEM files; empty: no TLS
+    /// Then accepting pauses. Fewer when the process may not have so many descriptors.
+    std::size_t connections_max = 1'024;
+    std::string tls_cert;  ///< paths of PEM files; empty: no TLS
     std::string tls_key;
     std::chrono::milliseconds head_timeout{10'000};
     std::chrono::milliseconds body_timeout{30'000};
@@ -26,6 +27,10 @@ struct ServerOptions {
     std::chrono::milliseconds send_timeout{30'000};
     std::function<void(std::string_view)> warn;  ///< where warnings go; nowhere when absent
 };
+
+/// How many connections so many descriptors leave room for when so many of them are in use: some
+/// more are kept for the store and for what the server calls itself. At least one.
+std::size_t connections_within(std::size_t wanted, std::size_t descriptors, std::size_t in_use);
 
 /// Can one listen there? `invalid_config` says why not. For who makes something else first; the
 /// answer is of this moment.

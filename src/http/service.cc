@@ -70,6 +70,7 @@ Service::Service(std::shared_ptr<Engine> engine, ServiceOptions options)
     : engine_(std::move(engine)),
       options_(std::move(options)),
       gate_(options_.gate),
+      waiting_(options_.waiting_max),
       failed_attempts_(options_.failed_attempts_max) {
     add_routes(router_, *this);
 }
@@ -158,7 +159,10 @@ void Service::hand_on(Admission admission, const RequestHead& head, std::string 
     exchange.request.query = std::move(*query);
     if (admission.route->body == Body::json) {
         if (const auto fault = read_body(head, body, exchange.request.body)) {
-            exchange.answer(wire::write_fault(*fault));
+            const auto early = admission.route->early_fault != nullptr
+                                   ? admission.route->early_fault(exchange.request)
+                                   : std::nullopt;
+            exchange.answer(wire::write_fault(early ? *early : *fault));
             return;
         }
     } else if (admission.route->body == Body::as_it_is) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "http/exchange.h"
 #include "http/failed_attempts.h"
 #include "http/gate.h"
+#include "http/permit.h"
 #include "http/router.h"
 
 namespace ff::http {
@@ -26,7 +28,9 @@ struct ServiceOptions {
     std::size_t polls_max = 1'024;
     std::size_t stream_ops_max = 64;      ///< reads of streams at a time
     std::size_t event_streams_max = 256;  ///< readers of events that wait, at a time
-    std::vector<std::string> lanes;       ///< told by /v1/capabilities
+    /// All of these together: each holds a connection, and some are needed for other requests.
+    std::size_t waiting_max = std::numeric_limits<std::size_t>::max();
+    std::vector<std::string> lanes;  ///< told by /v1/capabilities
     /// Called for things an operator did: revoke, cancel, replay, … `text` has no secrets.
     std::function<void(std::string_view what, std::string_view about)> audit;
     /// After each answer. `route` is absent for paths that lead nowhere.
@@ -91,9 +95,9 @@ class Service {
     [[nodiscard]] Engine& engine() { return *engine_; }
     [[nodiscard]] const ServiceOptions& options() const { return options_; }
     [[nodiscard]] const Router& router() const { return router_; }
-    [[nodiscard]] std::atomic<std::size_t>& polls() { return polls_; }
-    [[nodiscard]] std::atomic<std::size_t>& stream_ops() { return stream_ops_; }
-    [[nodiscard]] std::atomic<std::size_t>& event_streams() { return event_streams_; }
+    [[nodiscard]] Places& polls() { return polls_; }
+    [[nodiscard]] Places& stream_ops() { return stream_ops_; }
+    [[nodiscard]] Places& event_streams() { return event_streams_; }
     [[nodiscard]] FailedAttempts& failed_attempts() { return failed_attempts_; }
     [[nodiscard]] TimestampMs now() const;
     /// Around a call of the engine that no request waits for, so that the service outlives it.
@@ -115,9 +119,10 @@ class Service {
     const Gate gate_;
     Router router_;
     std::atomic<bool> draining_{false};
-    std::atomic<std::size_t> polls_{0};
-    std::atomic<std::size_t> stream_ops_{0};
-    std::atomic<std::size_t> event_streams_{0};
+    Places waiting_;
+    Places polls_{waiting_};
+    Places stream_ops_{waiting_};
+    Places event_streams_{waiting_};
     FailedAttempts failed_attempts_;
     mutable std::atomic<std::uint64_t> taken_{0};
     std::mutex errands_mutex_;

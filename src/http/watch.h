@@ -30,8 +30,7 @@ class Watch : public std::enable_shared_from_this<Watch<Op>> {
     static void start(Service& service, Exchange exchange, Op op, std::chrono::milliseconds most,
                       Judge judge) {
         const std::size_t waiters_max = service.options().polls_max;
-        if (service.polls().fetch_add(1) >= waiters_max) {
-            service.polls().fetch_sub(1);
+        if (!service.polls().take(waiters_max)) {
             exchange.answer(wire::write_error(
                 {ErrorCode::too_many_waiters,
                  "too many concurrent poll calls (server max: " + std::to_string(waiters_max) +
@@ -43,7 +42,7 @@ class Watch : public std::enable_shared_from_this<Watch<Op>> {
             new Watch(service, std::move(exchange), std::move(op), most, std::move(judge)))
             ->ask();
     }
-    ~Watch() { service_.polls().fetch_sub(1); }
+    ~Watch() { service_.polls().give_back(); }
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
 

@@ -346,9 +346,14 @@ Answer write_answer<ReadAttemptCounters>(const AttemptCounters& counters) {
     return plain(counters);
 }
 
+Answer write_attempts(const std::vector<AttemptInfo>& attempts,
+                      const std::optional<std::string>& next_cursor) {
+    return page(attempts, next_cursor);
+}
+
 template <>
 Answer write_answer<ListAttempts>(const std::vector<AttemptInfo>& attempts) {
-    return page(attempts, std::nullopt);
+    return write_attempts(attempts, std::nullopt);
 }
 
 template <>

@@ -45,6 +45,8 @@ Answer write_rotated(const RotateKeyResult& result, Form form);
 /// A JSON array; the cursor is in the header FF-Next-Cursor.
 Answer write_waitpoints(const WaitpointPage& page, Form form);
 
+Answer write_attempts(const std::vector<AttemptInfo>& attempts,
+                      const std::optional<std::string>& next_cursor);
 /// The items of a list of edges.
 void write_edges(std::string& out, const std::vector<EdgeSnapshot>& edges);
 

@@ -316,6 +316,14 @@ std::optional<typename Op::Result> result_of_status(const Op&, const Received& r
     return std::nullopt;
 }
 
+/// Operations whose refusal ends work: a worker that hears `not found` lets its lease go.
+template <class Op>
+constexpr bool ends_work =
+    requires(Op& op) { op.lease; } || std::is_same_v<Op, HeartbeatWorker> ||
+    std::is_same_v<Op, RegisterWorker> || std::is_same_v<Op, Claim> ||
+    std::is_same_v<Op, ClaimForWorker> || std::is_same_v<Op, ClaimExecution> ||
+    std::is_same_v<Op, ClaimResumedExecution> || std::is_same_v<Op, ReclaimExecution>;
+
 }  // namespace
 
 Response read_answer(const Request& request, const Received& received) {
@@ -326,7 +334,9 @@ Response read_answer(const Request& request, const Received& received) {
                 return Reply(std::in_place_type<Out>, std::move(*empty));
             }
             if (received.status < 200 || received.status > 299) {
-                return std::unexpected(read_error(received.status, received.body));
+                return std::unexpected(
+                    read_error(received.status, received.body,
+                               ends_work<Op> ? Believed::only_codes : Believed::any_error));
             }
             const auto body = js::parse(received.body);
             if (!body) {

@@ -311,10 +311,19 @@ bool has_text(const json& document, std::string_view name) {
 
 }  // namespace
 
-Error read_error(int status, std::string_view body) {
+bool says_retryable(std::string_view body) {
+    const auto document = js::parse(body);
+    const json* retryable =
+        document && document->if_object() != nullptr ? document->find("retryable") : nullptr;
+    const bool* yes = retryable != nullptr ? retryable->if_bool() : nullptr;
+    return yes != nullptr && *yes;
+}
+
+Error read_error(int status, std::string_view body, Believed believed) {
     const auto document = js::parse(body);
     if (!document || document->if_object() == nullptr ||
-        (!has_text(*document, "code") && !has_text(*document, "error"))) {
+        (!has_text(*document, "code") &&
+         (believed == Believed::only_codes || !has_text(*document, "error")))) {
         return {code_of_any_status(status),
                 "HTTP status " + std::to_string(status) + ", not in the words of a server of ours",
                 {}};

@@ -18,8 +18,14 @@ Answer write_fault(const RequestFault& fault);
 /// `{"error":text}` and nothing more.
 Answer plain_error(int status, std::string_view text);
 
+/// Whose words are believed. Gateways answer in JSON too, some of it with a member `error` like our
+/// plainest answers; one with a `code` of ours is our server's.
+enum class Believed : std::uint8_t { any_error, only_codes };
+
 /// The error that an answer tells of. Of one that is not ours, what its status says.
-Error read_error(int status, std::string_view body);
+Error read_error(int status, std::string_view body, Believed believed = Believed::any_error);
+/// Does an error's body ask to come again?
+bool says_retryable(std::string_view body);
 
 /// `execution_not_active` as `ExecutionNotActive`.
 std::string camel_name(std::string_view code);

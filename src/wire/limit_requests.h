@@ -129,12 +129,12 @@ void describe_request(V& v, AttachBudget& op) {
     v.required("target_id", op.target_id);
 }
 
-// A DELETE has no body.
+// Not everything that sends a DELETE can give it a body.
 template <class V>
 void describe_request(V& v, DetachBudget& op) {
     v.budget_id(op.budget_id);
-    v.query("target_type", op.target_type);
-    v.query("target_id", op.target_id);
+    v.body_or_query("target_type", op.target_type);
+    v.body_or_query("target_id", op.target_id);
 }
 
 template <class V>
@@ -147,8 +147,8 @@ void describe_request(V& v, AttachQuota& op) {
 template <class V>
 void describe_request(V& v, DetachQuota& op) {
     v.quota_id(op.quota_policy_id);
-    v.query("target_type", op.target_type);
-    v.query("target_id", op.target_id);
+    v.body_or_query("target_type", op.target_type);
+    v.body_or_query("target_id", op.target_id);
 }
 
 template <class V>

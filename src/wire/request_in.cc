@@ -79,7 +79,7 @@ Fault parse_text(std::string_view text, std::int64_t& out) {
 
 // ----------------------------------------------------------------------------------- the visitor
 
-std::optional<RequestFault> RequestIn::fault() const {
+std::optional<RequestFault> RequestIn::early_fault() const {
     if (!path_fault_.empty()) {
         return RequestFault{400, "invalid path: " + path_fault_};
     }
@@ -88,6 +88,13 @@ std::optional<RequestFault> RequestIn::fault() const {
     }
     if (!query_fault_.empty()) {
         return RequestFault{400, "invalid query: " + query_fault_};
+    }
+    return std::nullopt;
+}
+
+std::optional<RequestFault> RequestIn::fault() const {
+    if (auto early = early_fault()) {
+        return early;
     }
     if (!body_fault_.empty()) {
         return RequestFault{422, "invalid JSON: Unprocessable Entity: " + body_fault_,

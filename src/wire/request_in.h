@@ -74,6 +74,8 @@ class RequestIn {
 
     /// The fault, if there was one.
     [[nodiscard]] std::optional<RequestFault> fault() const;
+    /// Of the path or the query, which are judged before the body is looked at.
+    [[nodiscard]] std::optional<RequestFault> early_fault() const;
 
     // ----------------------------------------------------------------------------- path and query
 
@@ -87,6 +89,15 @@ class RequestIn {
         }
     }
     void path(std::string_view name, std::string& value) { value = routed_.parameter(name); }
+    /// What may stand in the body or, as it does in our own calls, in the query.
+    template <class T>
+    void body_or_query(std::string_view name, T& value) {
+        if (const json* member = member_of(name)) {
+            keep(name, read(*member, value));
+        } else if (body_fault_.empty()) {
+            query(name, value);
+        }
+    }
     /// A family of events; words are joined by dashes.
     void family(EventFamily& family);
     void path_for_people(std::string_view /*name*/, const std::string& /*value*/) {}

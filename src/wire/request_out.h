@@ -41,6 +41,10 @@ class RequestOut {
         add_query(name, text_of(value));
     }
     template <class T>
+    void body_or_query(std::string_view name, const T& value) {
+        query(name, value);
+    }
+    template <class T>
     void query_optional(std::string_view name, const std::optional<T>& value) {
         if (value) {
             query(name, *value);

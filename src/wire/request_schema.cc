@@ -162,7 +162,7 @@ json RequestSchema::take_body() {
 
 json RequestSchema::take() {
     json operation{{"parameters", std::move(parameters_)}};
-    if (at_.method == Method::post || at_.method == Method::put) {
+    if (at_.method == Method::post || at_.method == Method::put || !members_.empty()) {
         const bool needed = !required_.empty();
         operation.set("requestBody", json_body(take_body(), needed));
     }

@@ -46,6 +46,11 @@ class RequestSchema {
         parameter("query", name, schema_of(value), true);
     }
     template <class T>
+    void body_or_query(std::string_view name, const T& value) {
+        parameter("query", name, schema_of(value), false);
+        member(name, schema_of(value), false);
+    }
+    template <class T>
     void query_optional(std::string_view name, const std::optional<T>& /*value*/) {
         parameter("query", name, schema_of(T{}), false);
     }

@@ -26,6 +26,7 @@ inline constexpr DurationMs block_ms_max = 30'000;
 inline constexpr DurationMs liveness_ttl_ms_min = 1'000;
 inline constexpr DurationMs liveness_ttl_ms_max = 3'600'000;
 inline constexpr std::uint32_t poll_tasks_max = 64;
+inline constexpr std::uint32_t page_items_max = 1'000;
 inline constexpr std::size_t progress_message_bytes_max = 4'096;
 inline constexpr std::size_t batch_creates_max = 1'000;
 inline constexpr std::size_t batch_outcomes_max = 256;
@@ -120,6 +121,7 @@ void describe_request(V& v, SearchExecutions& op) {
     v.query_optional("namespace", op.ns);
     v.query_optional("lane", op.lane_id);
     v.query_optional("kind", op.kind);
+    v.query_optional("flow", op.flow_id);
     v.query_each("state", op.states);
     v.query_tags(op.tags);
     v.query_optional("created_after", op.created_after);
@@ -241,6 +243,7 @@ void describe_request(V& v, ClaimResumedExecution& op) {
 template <class V>
 void describe_request(V& v, ReclaimExecution& op) {
     describe_lessee(v, op);
+    v.optional("grant_key", op.grant_key);
     v.optional("attempt_id", op.attempt_id);
     v.optional("max_reclaim_count", op.max_reclaim_count);
 }

@@ -281,6 +281,16 @@ expected<UsageResult> HeldTask::report_usage(ReportUsage op) {
     return ff::fail(ErrorCode::budget_exceeded, reason);
 }
 
+expected<UsageResult> HeldTask::record_spend(RecordSpend op) {
+    FF_TRY_VOID(check_unfinished());
+    return setup_->engine->run(std::move(op));
+}
+
+expected<ReleaseBudgetResult> HeldTask::release_budget(const ReleaseBudget& op) {
+    FF_TRY_VOID(check_unfinished());
+    return setup_->engine->run(op);
+}
+
 // -------------------------------------------------------------------------------------- stream
 
 std::shared_ptr<FrameBuffer> HeldTask::frames_if_any() const {

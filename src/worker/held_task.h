@@ -69,6 +69,8 @@ class HeldTask {
 
     /// Fails the task when the budget is broken and says so.
     expected<UsageResult> report_usage(ReportUsage op);
+    expected<UsageResult> record_spend(RecordSpend op);
+    expected<ReleaseBudgetResult> release_budget(const ReleaseBudget& op);
 
     // ------------------------------------------------------------------------------ stream
 

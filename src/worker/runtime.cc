@@ -188,15 +188,12 @@ expected<ClaimedTask> Runtime::use(const Grant& grant) {
         op.worker_instance_id = options.worker_instance_id;
         op.lane_id = grant.lane_id;
         op.lease_ttl_ms = options.lease_ttl.count();
+        op.grant_key = grant.grant_key;
         return op;
     };
     if (grant.kind != GrantKind::reclaim) {
-        const auto with_key = [&](auto op) {
-            op.grant_key = grant.grant_key;
-            return setup_->engine->run(std::move(op));
-        };
-        return grant.kind == GrantKind::resume ? with_key(fill(ClaimResumedExecution{}))
-                                               : with_key(fill(ClaimExecution{}));
+        return grant.kind == GrantKind::resume ? setup_->engine->run(fill(ClaimResumedExecution{}))
+                                               : setup_->engine->run(fill(ClaimExecution{}));
     }
     FF_TRY(ReclaimResult result, setup_->engine->run(fill(ReclaimExecution{})));
     switch (result.status) {

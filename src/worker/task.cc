@@ -99,6 +99,18 @@ expected<UsageResult> Task::try_settle_usage(const BudgetId& budget, Amounts amo
     return held_.report_usage(std::move(op));
 }
 
+expected<UsageResult> Task::try_record_spend(const BudgetId& budget, Amounts amounts,
+                                             std::string idempotency_key) {
+    return held_.record_spend(
+        RecordSpend{budget, execution_id(), std::move(amounts), std::move(idempotency_key)});
+}
+
+expected<bool> Task::try_release_budget(const BudgetId& budget) {
+    FF_TRY(const ReleaseBudgetResult result,
+           held_.release_budget(ReleaseBudget{budget, execution_id()}));
+    return result.released;
+}
+
 // -------------------------------------------------------------------------------------- stream
 
 namespace {

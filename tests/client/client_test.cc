@@ -242,6 +242,53 @@ TEST_F(ClientTest, WaitTellsOfACancellation) {
     EXPECT_EQ(done.reason, "changed my mind");
 }
 
+TEST_F(ClientTest, WaitHearsOfTheEndInsteadOfAskingAgainAndAgain) {
+    const auto id = client.submit(Submit("k")).id();
+    const ClaimedTask task = claim();
+    std::thread worker([&] {
+        // It waits for the event before it ends.
+        while (base->stats().event_readers[static_cast<std::size_t>(EventFamily::completion)] ==
+               0) {
+            std::this_thread::yield();
+        }
+        complete(task, "7");
+    });
+    EXPECT_EQ(client.wait(id, seconds(600)).as<int>(), 7);
+    worker.join();
+    EXPECT_EQ(engine->count("read_execution_state"), 2U) << "before it waited, and when it heard";
+    EXPECT_EQ(engine->count("read_events"), 2U) << "where to begin, and the wait itself";
+}
+
+TEST_F(ClientTest, AnEndBetweenTheLookAndTheWaitIsHeard) {
+    const auto id = client.submit(Submit("k")).id();
+    const ClaimedTask task = claim();
+    std::atomic<int> looks{0};
+    engine->refuse([&](const Request& request) -> std::optional<Error> {
+        const auto* read = ff::get_if<ReadEvents>(&request);
+        if (read != nullptr && read->block_ms > 0 && looks++ == 0) {
+            complete(task, "8");  // after the look, and before the wait has begun
+        }
+        return std::nullopt;
+    });
+    EXPECT_EQ(client.wait(id, seconds(600)).as<int>(), 8);
+    EXPECT_EQ(looks, 1);
+}
+
+TEST_F(ClientTest, WhereEventsAreRefusedWaitAsksAgainAndAgain) {
+    const auto id = client.submit(Submit("k")).id();
+    const ClaimedTask task = claim();
+    engine->refuse([&](const Request& request) -> std::optional<Error> {
+        const auto* read = ff::get_if<ReadEvents>(&request);
+        if (read != nullptr && read->block_ms > 0) {
+            complete(task, "9");
+            return Error{ErrorCode::too_many_waiters, "", {}};
+        }
+        return std::nullopt;
+    });
+    EXPECT_EQ(client.wait(id, seconds(600)).as<int>(), 9);
+    EXPECT_EQ(engine->count("read_events"), 2U) << "it was refused once, and that was enough";
+}
+
 TEST_F(ClientTest, WaitEndsWithATimeout) {
     const auto id = client.submit(Submit("k")).id();
     const auto waited = client.try_wait(id, milliseconds(20));

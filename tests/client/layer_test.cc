@@ -370,19 +370,42 @@ TEST_F(BreakerTest, OthersAreRefusedWhileOneIsOnTrial) {
     EXPECT_EQ(code(engine->run(ListWorkers{})), "ok");
 }
 
-TEST_F(BreakerTest, WhatKeepsOrEndsALeaseAlwaysPasses) {
+CreateExecution breaker_job() {
     CreateExecution create;
     create.ns = "acme";
     create.lane_id = "l";
     create.execution_kind = "k";
-    const auto claimed = [&] {
-        (void)value_or_throw(base->run(create));
-        Claim op;
-        op.lanes = {"l"};
-        op.worker_id = "w";
-        op.worker_instance_id = "w-1";
-        return value_or_throw(base->run(op)).tasks.at(0).handle;
-    };
+    return create;
+}
+
+Handle claimed_job(Engine& engine) {
+    (void)value_or_throw(engine.run(breaker_job()));
+    Claim op;
+    op.lanes = {"l"};
+    op.worker_id = "w";
+    op.worker_instance_id = "w-1";
+    return value_or_throw(engine.run(op)).tasks.at(0).handle;
+}
+
+TEST_F(BreakerTest, SuspendAndFramesAlwaysPass) {
+    const Handle handle = claimed_job(*base);
+    open();
+    AppendFrames frames;
+    frames.lease = handle;
+    frames.frames.resize(1);
+    frames.frames[0].frame_type = "log";
+    EXPECT_EQ(code(engine->run(frames)), "ok") << "finishing waits for them";
+    Suspend suspend;
+    suspend.lease = handle;
+    suspend.resume_condition = any_signal("go");
+    suspend.waitpoints = {WaitpointBinding::fresh()};
+    EXPECT_EQ(code(engine->run(suspend)), "ok");
+    EXPECT_EQ(read(*engine), "circuit_open") << "and neither closes it";
+}
+
+TEST_F(BreakerTest, WhatKeepsOrEndsALeaseAlwaysPasses) {
+    const CreateExecution create = breaker_job();
+    const auto claimed = [&] { return claimed_job(*base); };
     const std::vector<Handle> handles{claimed(), claimed(), claimed(),
                                       claimed(), claimed(), claimed()};
     open();

@@ -308,6 +308,20 @@ TEST(ReclaimExecution, needs_a_live_grant_of_its_own_kind) {
     )");
 }
 
+TEST(ReclaimExecution, a_key_that_is_given_must_be_the_live_grants) {
+    Scenario s = leased();
+    s.play("after 1000");
+    const auto first = s.run(for_worker<IssueReclaimGrant>(s, "w2"));
+    s.advance(5'000);
+    const auto second = s.run(for_worker<IssueReclaimGrant>(s, "w2"));
+    ASSERT_TRUE(first && first->grant && second && second->grant);
+    auto args = for_worker<ReclaimExecution>(s, "w2");
+    args.grant_key = first->grant->grant_key;
+    EXPECT_EQ(s.run(args)->status, ReclaimResult::Status::grant_not_found);
+    args.grant_key = second->grant->grant_key;
+    EXPECT_EQ(s.run(args)->status, ReclaimResult::Status::claimed);
+}
+
 TEST(ReclaimExecution, checks_the_worker_before_the_state) {
     Scenario s = leased();
     s.play("after 1000 \n issue_reclaim_grant a w2 | granted");

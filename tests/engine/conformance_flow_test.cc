@@ -192,6 +192,60 @@ TEST_P(FlowConformance, EdgesAreListedByTheirId) {
 
 // --------------------------------------------------------------------------------------- policy
 
+TEST_P(FlowConformance, MoreEdgesThanAPageHoldsAreAllListed) {
+    SubmitFlow op = graph({"z"}, {});
+    for (int i = 0; i < 1'005; ++i) {
+        FlowNode node = op.nodes[0];
+        node.name = "n" + std::to_string(i);
+        op.nodes.push_back(node);
+        op.edges.push_back({.from = node.name, .to = "z"});
+    }
+    const FlowId flow = ok(op).flow_id;
+    const auto edges = ok(ListEdges{flow});
+    EXPECT_EQ(edges.size(), 1'005U);
+    EXPECT_TRUE(std::ranges::is_sorted(edges, {}, &EdgeSnapshot::edge_id));
+}
+
+TEST_P(FlowConformance, ASearchFindsTheMembersOfAFlow) {
+    const FlowId flow = make_flow();
+    const FlowId other = make_flow();
+    Ids made;
+    for (int i = 0; i < 7; ++i) {
+        CreateExecution op = job();
+        op.execution_kind = i % 2 == 0 ? "even" : "odd";
+        op.tags = {{"n", std::to_string(i % 3)}};
+        made.push_back(member(flow, op));
+        member(other);
+        create(job());
+    }
+    succeed(made[1]);
+    const auto found = [&](SearchExecutions op) {
+        op.flow_id = flow;
+        op.limit = 2;
+        Ids ids;
+        for (int pages = 0; pages < 20; ++pages) {
+            const SearchPage page = ok(op);
+            for (const ExecutionInfo& item : page.items) {
+                EXPECT_EQ(item.flow_id, flow);
+                ids.push_back(item.execution_id);
+            }
+            if (!page.next_cursor) {
+                break;
+            }
+            op.cursor = page.next_cursor;
+        }
+        return ids;
+    };
+    EXPECT_EQ(found({.oldest_first = true}), made);
+    EXPECT_EQ(found({}), Ids(made.rbegin(), made.rend()));
+    EXPECT_EQ(found({.kind = "odd", .oldest_first = true}), (Ids{made[1], made[3], made[5]}));
+    EXPECT_EQ(found({.states = {PublicState::completed}}), Ids{made[1]});
+    EXPECT_EQ(found({.tags = {{"n", "2"}}, .oldest_first = true}), (Ids{made[2], made[5]}));
+    SearchExecutions nobody;
+    nobody.flow_id = FlowId{new_uuid()};
+    EXPECT_TRUE(ok(nobody).items.empty());
+}
+
 TEST_P(FlowConformance, APolicyIsFixedByTheFirstEdge) {
     const FlowId flow = make_flow();
     const Ids m = members(flow, 2);

@@ -131,6 +131,53 @@ TEST(Repeating, ARevocationIsOnlyRepeatedWhenItNamesTheLease) {
     EXPECT_TRUE(client::may_repeat(revoke));
 }
 
+TEST(Repeating, AResetIsNotRepeated) {
+    EXPECT_FALSE(client::may_repeat(ResetBudget{})) << "what was used since would be forgotten";
+}
+
+TEST(Repeating, AnAnswerThatAsksForItIsRepeatedWhateverItsStatus) {
+    auto scripted = std::make_shared<ScriptedEngine>();
+    const auto server = serve(scripted);
+    const auto engine = connect_to(*server, *scripted);
+    ASSERT_TRUE(engine.has_value()) << engine.error().message();
+    auto lanes = std::async(std::launch::async, [&] { return (*engine)->run(ListLanes{}); });
+    scripted->next().done(ff::fail(ErrorCode::store_io, "disk"));  // 500, retryable
+    scripted->next().done(Reply(LanePage{}));
+    EXPECT_TRUE(lanes.get().has_value());
+    auto budget = std::async(std::launch::async, [&] { return (*engine)->run(ListLanes{}); });
+    scripted->next().done(ff::fail(ErrorCode::internal, "oh"));  // 500 too, and not retryable
+    EXPECT_FALSE(budget.get().has_value());
+    auto reset = std::async(std::launch::async, [&] { return (*engine)->run(ResetBudget{}); });
+    scripted->next().done(ff::fail(ErrorCode::store_io, "disk"));
+    EXPECT_EQ(reset.get().error().code, ErrorCode::store_io);
+    EXPECT_EQ(scripted->waiting(), 0U);
+}
+
+TEST(Repeating, ARotationHasMoreTimeThanOtherCalls) {
+    auto scripted = std::make_shared<ScriptedEngine>();
+    const auto server = serve(scripted);
+    auto connecting = std::async(std::launch::async, [&server] {
+        client::RemoteOptions options;
+        options.request_timeout = std::chrono::milliseconds(300);
+        options.tries = 1;
+        return client::RemoteEngine::connect("http://127.0.0.1:" + std::to_string(server->port()),
+                                             options);
+    });
+    scripted->next().done(Reply(Capabilities{}));
+    const auto engine = connecting.get();
+    ASSERT_TRUE(engine.has_value()) << engine.error().message();
+    auto rotation = std::async(std::launch::async, [&] {
+        return (*engine)->run(RotateWaitpointKey{"k2", std::string(64, 'a'), {}});
+    });
+    auto rotating = scripted->next();
+    auto lanes = std::async(std::launch::async, [&] { return (*engine)->run(ListLanes{}); });
+    auto listing = scripted->next();
+    EXPECT_EQ(lanes.get().error().code, ErrorCode::timeout) << "the usual time is over";
+    rotating.done(Reply(RotateKeyResult{}));
+    EXPECT_TRUE(rotation.get().has_value());
+    listing.done(Reply(LanePage{}));
+}
+
 TEST(Repeating, FramesAreOnlyRepeatedWhenTheyAreNumbered) {
     AppendFrames append;
     append.lease = Handle{};

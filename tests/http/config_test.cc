@@ -122,6 +122,27 @@ TEST(Config, AnEmptyValueCountsAsNone) {
     EXPECT_EQ(shown(*config, "FF_API_TOKEN").origin, Origin::default_);
 }
 
+TEST(Config, TheOldNameOfStreamOpsCountsOnlyWithoutTheNew) {
+    EXPECT_EQ(load({{"FF_MAX_CONCURRENT_TAIL", "7"}})->concurrent_stream_ops_max, 7);
+    EXPECT_EQ(load({{"FF_MAX_CONCURRENT_TAIL", "7"}, {"FF_MAX_CONCURRENT_STREAM_OPS", "9"}})
+                  ->concurrent_stream_ops_max,
+              9);
+    EXPECT_EQ(load({{"FF_MAX_CONCURRENT_TAIL", "7"}}, "FF_MAX_CONCURRENT_STREAM_OPS = 9\n")
+                  ->concurrent_stream_ops_max,
+              9)
+        << "the new name, wherever it stands";
+    EXPECT_EQ(load({})->concurrent_stream_ops_max, 64);
+}
+
+TEST(Config, ThePassesOverWaitsHaveTheirPeriods) {
+    const auto config =
+        load({{"FF_SUSPENSION_TIMEOUT_INTERVAL_S", "3"}, {"FF_PENDING_WP_EXPIRY_INTERVAL_S", "4"}});
+    ASSERT_TRUE(config);
+    EXPECT_EQ(config->engine.scanner_periods_ms.at("suspension_timeout"), 3'000);
+    EXPECT_EQ(config->engine.scanner_periods_ms.at("pending_wp_expiry"), 4'000);
+    EXPECT_EQ(warnings(*config).find("does not use"), std::string::npos);
+}
+
 TEST(Config, SomeSettingsMayNotBeEmpty) {
     EXPECT_EQ(fault({{"FF_CORS_ORIGINS", ""}}),
               "invalid value for FF_CORS_ORIGINS: it holds no origin; write https://HOST, *, or "

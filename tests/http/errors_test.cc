@@ -186,6 +186,29 @@ TEST(ErrorsHeard, WhatIsNotOursEndsNothing) {
               ErrorCode::flow_not_found);
 }
 
+TEST(ErrorsHeard, AGatewaysWordsEndNoWork) {
+    const wire::Received gateway{404, R"({"timestamp":1,"status":404,"error":"Not Found"})", {}};
+    const wire::Received ours{404, R"({"error":"not found","code":"execution_not_found"})", {}};
+    const auto heard = [](Request request, const wire::Received& received) {
+        const Response response = wire::read_answer(request, received);
+        return response ? ErrorCode::internal : response.error().code;
+    };
+    Handle handle;
+    for (const Request& request :
+         {Request(Renew{handle}), Request(Complete{handle}), Request(Progress{handle}),
+          Request(HeartbeatWorker{}), Request(Claim{}), Request(ClaimExecution{})}) {
+        EXPECT_EQ(heard(request, gateway), ErrorCode::store_io) << "a worker tries again";
+        EXPECT_EQ(heard(request, ours), ErrorCode::execution_not_found);
+    }
+    EXPECT_TRUE(info(ErrorCode::store_io).retryable);
+    const wire::Received no_token{
+        401, R"({"error":"missing or invalid Authorization header"})", {}};
+    EXPECT_EQ(heard(Renew{handle}, no_token), ErrorCode::unauthorized);
+    EXPECT_EQ(heard(ReadExecutionState{}, {404, R"({"error":"execution not found: x"})", {}}),
+              ErrorCode::execution_not_found)
+        << "reads end nothing, and their plainest answers have no code";
+}
+
 TEST(ErrorRows, WhatIsSaidInADetailIsJsonWhateverItHolds) {
     const RawAnswer answer =
         answer_to({ErrorCode::internal, "a \"b\" \\ \n \x01 ü", {{"k", "\t"}}}, state_target);

@@ -187,7 +187,7 @@ TEST(EventsOverHttp, NoMoreWaitThanMay) {
     EXPECT_EQ(server.get("/v1/events/completion").status, 200) << "a look takes no place";
     two.client().reset();
     EXPECT_TRUE(eventually("the place is free again",
-                           [&] { return server.server().service().event_streams() == 1; }));
+                           [&] { return server.server().service().event_streams().taken() == 1; }));
 }
 
 TEST(EventsOverHttp, AServerThatStopsSaysGoodbye) {

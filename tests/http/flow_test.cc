@@ -71,7 +71,7 @@ class FlowWaits : public ::testing::Test {
                                      R"({"reason":"enough","cancellation_policy":"cancel_all"})")));
         return client;
     }
-    std::size_t waiters() { return server->server().service().polls(); }
+    std::size_t waiters() { return server->server().service().polls().taken(); }
 
     std::shared_ptr<ScriptedEngine> engine = std::make_shared<ScriptedEngine>();
     std::unique_ptr<TestServer> server;

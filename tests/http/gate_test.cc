@@ -116,6 +116,75 @@ TEST(Cors, MetricsAreForNoPage) {
     EXPECT_EQ(cors_fields(preflight(server, origin, "/metrics")), 0U);
 }
 
+std::string named(std::string_view host, const std::vector<std::string>& fields = {}) {
+    std::string request = json_request("POST", "/v1/executions", create_body(), fields);
+    const std::string usual = "Host: localhost\r\n";
+    request.replace(request.find(usual), usual.size(), "Host: " + std::string(host) + "\r\n");
+    return request;
+}
+
+TestOptions on_this_machine(std::string host = "127.0.0.1") {
+    TestOptions options;
+    options.service.gate.own_host = std::move(host);
+    return options;
+}
+
+TEST(Pages, ANameThatWasMadeToLeadHereIsRefused) {
+    const TestServer server(on_this_machine("Box.internal"));
+    for (const char* const own : {"127.0.0.1:9090", "127.8.8.8", "localhost:9090", "LOCALHOST",
+                                  "[::1]:9090", "[::1]", "box.INTERNAL:9090"}) {
+        EXPECT_EQ(server.ask(named(own)).status, 201) << own;
+    }
+    for (const char* const other :
+         {"evil.example.org:9090", "evil.example.org", "localhost.evil.org", "127.0.0.1.evil.org",
+          "10.0.0.1", "[::2]:9090", ""}) {
+        EXPECT_EQ(server.ask(named(other)).status, 403) << other;
+    }
+    const RawAnswer refused = server.ask(named("evil.example.org:9090"));
+    EXPECT_EQ(refused.member("code"), "unauthorized");
+    EXPECT_EQ(refused.member("error"),
+              "a request to the host evil.example.org:9090 may not use a server without an API "
+              "token: set FF_API_TOKEN, or call 127.0.0.1 or localhost");
+    EXPECT_EQ(server.ask("GET /healthz HTTP/1.1\r\nHost: probe\r\n\r\n").status, 200);
+}
+
+TEST(Pages, OfOthersAreRefusedWhatNobodyAskedThemFor) {
+    const TestServer server(on_this_machine());
+    // A form or a script of any page may send this without asking first.
+    for (const char* const page :
+         {"Origin: https://evil.example.org", "Origin: null", "Origin: http://localhost:3000",
+          "Origin: http://127.0.0.1:9091", "Origin: "}) {
+        EXPECT_EQ(server.ask(named("127.0.0.1:9090", {page})).status, 403) << page;
+        EXPECT_EQ(server.ask(request_text("GET", "/v1/lanes", {}, {page})).status, 403) << page;
+    }
+    EXPECT_EQ(server.ask(named("127.0.0.1:9090", {"Origin: http://127.0.0.1:9090"})).status, 201);
+    EXPECT_EQ(server.ask(named("127.0.0.1:9090")).status, 201) << "no page at all";
+}
+
+TEST(Pages, ThatAreListedMayComeIn) {
+    TestOptions options = on_this_machine();
+    options.service.gate.cors_origins = {"http://localhost:3000"};
+    const TestServer server(std::move(options));
+    EXPECT_EQ(server.ask(named("localhost", {"Origin: http://localhost:3000"})).status, 201);
+    EXPECT_EQ(server.ask(named("localhost", {"Origin: http://localhost:3001"})).status, 403);
+}
+
+TEST(Pages, ATokenIsProofEnough) {
+    TestOptions options = on_this_machine();
+    options.service.gate.api_token = "t";
+    const TestServer server(std::move(options));
+    const std::string token = "Authorization: Bearer t";
+    EXPECT_EQ(server.ask(named("proxy.example.org", {token})).status, 201);
+    EXPECT_EQ(server.ask(named("localhost", {token, "Origin: https://app.example.org"})).status,
+              201);
+}
+
+TEST(Pages, WhoListensElsewhereHasNamesOfItsOwn) {
+    const TestServer server;  // no own_host: not this machine's alone
+    EXPECT_EQ(server.ask(named("ff.example.org")).status, 201);
+    EXPECT_EQ(server.ask(named("ff.example.org", {"Origin: https://evil.org"})).status, 403);
+}
+
 TEST(Tokens, AnAdministratorsAloneLeavesOtherRoutesOpen) {
     TestOptions options;
     options.service.gate.admin_token = "boss";

@@ -119,6 +119,31 @@ TEST_F(LimitRefusals, AScopeThatNamesNothingIsABadRequest) {
     EXPECT_EQ(refused.member("code"), "invalid_budget_scope");
 }
 
+TEST_F(LimitRefusals, DetachingTakesTheBodyOfAttachingOrAQuery) {
+    define_quota(1, 0);
+    define_budget();
+    const std::string target = R"({"target_type":"lane","target_id":"default"})";
+    const std::string query = "?target_type=lane&target_id=default";
+    for (const std::string& path :
+         {"/v1/quotas/" + std::string(limited_quota) + "/attachments",
+          "/v1/budgets/" + std::string(limited_budget) + "/attachments"}) {
+        const std::string attach = path.contains("quotas") ? "PUT" : "POST";
+        const auto detach = [&](const std::string& request) {
+            EXPECT_EQ(server.ask(json_request(attach, path, target)).body, "\"Attached\"");
+            return server.ask(request);
+        };
+        EXPECT_EQ(detach(json_request("DELETE", path, target)).status, 200) << path;
+        EXPECT_EQ(server.ask(json_request("DELETE", path, target)).body.find("Detached"),
+                  std::string::npos)
+            << "it is gone";
+        EXPECT_EQ(detach(request_text("DELETE", path + query)).status, 200) << path;
+        EXPECT_EQ(server.ask(request_text("DELETE", path)).status, 400);
+        EXPECT_EQ(server.ask(json_request("DELETE", path, R"({"target_type":7})")).status, 422);
+        EXPECT_EQ(server.ask(json_request("DELETE", path, "{")).status, 400);
+        EXPECT_EQ(server.ask(request_text("DELETE", path, target)).status, 415);
+    }
+}
+
 TEST_F(LimitRefusals, BodiesAreSmall) {
     define_budget();
     define_quota(1, 1);

@@ -45,7 +45,7 @@ TEST(Poll, IsAnsweredByTheCreateItWaitsFor) {
         const std::string x = text_of(task_of(first.read_answer()), "execution_id");
         const std::string y = text_of(task_of(second.read_answer()), "execution_id");
         EXPECT_EQ((std::set{x, y}), (std::set{a, b}));
-        EXPECT_EQ(server.server().service().polls().load(), 0U);
+        EXPECT_EQ(server.server().service().polls().taken(), 0U);
     }
 }
 
@@ -72,7 +72,7 @@ TEST(Poll, AClientThatGoesFreesItsPlaceAndGetsNothing) {
         politely ? gone.close() : gone.reset();
         ASSERT_TRUE(parked(server, 0));
         EXPECT_TRUE(eventually("its permit is free",
-                               [&] { return server.server().service().polls() == 0; }));
+                               [&] { return server.server().service().polls().taken() == 0; }));
         const std::string id = server.create();
         RawClient next = server.connect();
         ASSERT_TRUE(next.send(poll_request("next")));

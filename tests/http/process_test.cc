@@ -197,6 +197,23 @@ TEST(ServeProcess, ToldToEndItAnswersWhoWaitsAndEndsWithNought) {
     EXPECT_EQ(server.process().err().find("warn"), std::string::npos) << server.process().err();
 }
 
+TEST(ServeProcess, ASecondSignalEndsItWith130) {
+    const support::TempDir folder;
+    ServeProcess server(folder.file("app.db"), {}, {{"FF_SHUTDOWN_GRACE_S", "60"}});
+    // A request whose body does not come holds the server up.
+    RawClient half(server.port());
+    EXPECT_EQ(half.ask(request_text("POST", "/v1/executions", {},
+                                    {"Content-Type: application/json", "Expect: 100-continue",
+                                     "Content-Length: 10"}))
+                  .status,
+              100);
+    server.process().send_signal(SIGTERM);
+    ASSERT_TRUE(
+        eventually("it takes nobody more", [&] { return !RawClient::can_connect(server.port()); }));
+    server.process().send_signal(SIGTERM);
+    EXPECT_EQ(server.process().wait(), 130);
+}
+
 TEST(ServeProcess, AnAddressThatIsTakenIsOneClearLineAndOne) {
     const support::TempDir folder;
     ServeProcess first(folder.file("a.db"));

@@ -86,7 +86,7 @@ std::string RawAnswer::member(std::string_view name) const {
 std::string request_text(std::string_view method, std::string_view target, std::string_view body,
                          const std::vector<std::string>& fields) {
     std::string out =
-        std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n";
+        std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: localhost\r\n";
     for (const std::string& field : fields) {
         out += field + "\r\n";
     }

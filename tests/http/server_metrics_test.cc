@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,6 +48,31 @@ TEST(ServerMetrics, RequestsAreCountedByMethodTemplateAndStatus) {
     EXPECT_NEAR(*out.value("ff_http_request_duration_seconds_sum", labels("POST", path, "200")),
                 0.043, 1e-6);
     EXPECT_EQ(&route, &metrics.route("POST", path));
+}
+
+TEST(ServerMetrics, RefusalsBeforeRoutingCountAsUnknown) {
+    std::mutex mutex;
+    std::vector<std::string> seen;  // guarded by mutex
+    test::TestOptions options;
+    options.service.gate.api_token = "secret";
+    options.service.finished = [&](const RequestHead& head, const Route* route, int status,
+                                   std::chrono::nanoseconds) {
+        const std::lock_guard lock(mutex);
+        seen.push_back(head.method + " " + (route != nullptr ? route->path : "unknown") + " " +
+                       std::to_string(status));
+    };
+    const test::TestServer server(std::move(options));
+    const std::vector<std::string> token{"Authorization: Bearer secret"};
+    EXPECT_EQ(server.get("/v1/lanes").status, 401);
+    EXPECT_EQ(server.ask(test::request_text("GET", "/v1/nothing", {}, token)).status, 404);
+    EXPECT_EQ(server.ask(test::request_text("PUT", "/v1/executions", {}, token)).status, 405);
+    EXPECT_EQ(server.ask(test::request_text("GET", "/v1/lanes", {}, token)).status, 200);
+    EXPECT_TRUE(test::eventually("all are counted", [&] {
+        const std::lock_guard lock(mutex);
+        return seen.size() == 4;
+    }));
+    EXPECT_EQ(seen, (std::vector<std::string>{"GET unknown 401", "GET unknown 404",
+                                              "PUT unknown 405", "GET /v1/lanes 200"}));
 }
 
 TEST(ServerMetrics, EventsAndFramesAreToldByFamilyAndMode) {

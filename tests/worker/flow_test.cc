@@ -127,6 +127,27 @@ TEST_F(WorkerFlows, ASecondAttemptFindsTheChildrenOfTheFirst) {
     EXPECT_EQ(client->inspect_flow(made.id())->node_count, 3U) << "no child was made twice";
 }
 
+TEST_F(WorkerFlows, ATaskSubmitsAChildThatItDoesNotWaitFor) {
+    Worker worker(engine, options());
+    std::vector<ExecutionId> children;
+    worker.on("parent", [&](Task& task) {
+        children.push_back(task.submit_child("mail", Submit("child").lane("later")));
+        children.push_back(task.submit_child("mail", Submit("child").lane("later")));
+        return 1;
+    });
+    start(worker);
+    FlowBuilder flow;
+    flow.node("parent", Submit("parent"));
+    const auto submitted = client->submit(flow);
+    EXPECT_EQ(wait(submitted.node("parent")).as<int>(), 1);
+    ASSERT_EQ(children.size(), 2U);
+    EXPECT_EQ(children[0], children[1]) << "submitted again, it is found there";
+    const auto child = client->inspect(children[0]);
+    ASSERT_TRUE(child);
+    EXPECT_EQ(child->info.flow_id, submitted.id());
+    EXPECT_EQ(child->info.public_state, PublicState::waiting);
+}
+
 TEST_F(WorkerFlows, OnlyMembersOfAFlowCanSpawn) {
     Worker worker(engine, options());
     std::atomic<bool> asked{false};

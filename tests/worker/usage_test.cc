@@ -34,6 +34,28 @@ TEST_F(Usage, AReportCounts) {
     EXPECT_EQ(used(), (Amounts{{"tokens", 60}}));
 }
 
+TEST_F(Usage, WhatATaskSpendsItCanTakeBack) {
+    define("fail");
+    Worker worker(engine, options());
+    worker.on("k", [](Task& task) {
+        task.record_spend(id, {{"tokens", 60}}, "a");
+        task.record_spend(id, {{"tokens", 60}}, "a");
+        const UsageResult past = task.record_spend(id, {{"tokens", 60}}, "b");
+        EXPECT_EQ(past.outcome, UsageOutcome::hard_breach) << "told, and the task goes on";
+        return 1;
+    });
+    worker.on("undo", [](Task& task) {
+        task.record_spend(id, {{"tokens", 30}}, "c");
+        return std::vector<bool>{task.release_budget(id), task.release_budget(id)};
+    });
+    start(worker);
+    EXPECT_EQ(wait(submit(Submit("k"))).as<int>(), 1);
+    EXPECT_EQ(used(), (Amounts{{"tokens", 60}}));
+    EXPECT_EQ(wait(submit(Submit("undo"))).as<std::vector<bool>>(),
+              (std::vector<bool>{true, false}));
+    EXPECT_EQ(used(), (Amounts{{"tokens", 60}})) << "its own spending, no more";
+}
+
 TEST_F(Usage, ABudgetThatSaysSoFailsTheTaskForGood) {
     define("fail");
     Worker worker(engine, options());

@@ -197,7 +197,8 @@ TEST_P(OperatorConformance, EachReasonBlocksInItsWay) {
         ok(UnblockExecution{id, row.reason});
         EXPECT_EQ(state(id),
                   "runnable unowned eligible_now waiting_for_worker none pending_first_attempt");
-        EXPECT_EQ(snapshot(id).info.blocking_detail, "");
+        EXPECT_EQ(snapshot(id).info.blocking_detail, "no live worker has gpu")
+            << "what it was told is gone, what is so is told";
     }
 }
 

@@ -71,6 +71,9 @@ std::vector<std::optional<Error>> run_batch(World& world, const std::vector<Requ
     const auto decide_all = [&](const std::vector<Command>& commands) {
         core::ReadSet set;
         set.limits.places = true;  // what the commands that claim read then
+        for (const auto& [name, lane] : world.records.lanes) {
+            set.lanes.push_back(name);  // and those that ask for a grant
+        }
         for (const Command& each : commands) {
             each.reads(set);
         }

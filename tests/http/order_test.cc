@@ -93,7 +93,7 @@ TEST(OrderOfChecks, PathAndQueryThenTypeThenSyntaxThenShapeThenIds) {
          {"the index is none, the body is no JSON", json_request("POST", renew, "{"), 400,
           "invalid path: attempt index"},
          {"a query that is none, the body is no JSON",
-          json_request("POST", "/v1/flows/abc/cancel?wait=perhaps", "{"), 400, "invalid query: "},
+          json_request("POST", "/v1/flows/abc/cancel?escalate=perhaps", "{"), 400, "invalid query: "},
          {"the index is none, the body has the wrong shape", json_request("POST", renew, "{}"), 400,
           "invalid path: attempt index"},
          {"the wrong shape, and the id is none", json_request("POST", cancel, "{}"), 422,

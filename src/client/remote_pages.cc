@@ -1,4 +1,6 @@
 // Lists that an engine gives whole and a server in pages: asked for until there are no more.
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "client/remote_engine.h"

@@ -10,9 +10,9 @@ namespace ff::client {
 /// Is this the end of an execution?
 bool has_ended(PublicState state);
 
-/// The final state; `timeout` when there is none by then. Blocks the calling thread, which waits for
-/// the event of the end. Where events are refused it asks for the state again and again: every 5 ms
-/// at first, every 250 ms at last.
+/// The final state; `timeout` when there is none by then. Blocks the calling thread, which waits
+/// for the event of the end. Where events are refused it asks for the state again and again: every
+/// 5 ms at first, every 250 ms at last.
 expected<PublicState> await_end(Engine& engine, const ExecutionId& id,
                                 std::chrono::milliseconds timeout);
 

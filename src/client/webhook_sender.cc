@@ -13,6 +13,7 @@
 #include "core/keystore.h"
 #include "wire/event_answers.h"
 #include "wire/event_values.h"
+#include "wire/object.h"
 
 namespace ff::client {
 

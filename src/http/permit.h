@@ -17,7 +17,7 @@ namespace ff::http {
 class Places {
   public:
     explicit Places(std::size_t most) : most_(most) {}
-    explicit Places(Places& all) : all_(&all) {}
+    explicit Places(Places* all) : all_(all) {}
 
     /// False when as many are taken as may be, of this kind or of all.
     bool take(std::size_t most) {

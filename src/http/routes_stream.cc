@@ -2,6 +2,7 @@
 #include "http/event_stream.h"
 #include "http/operation_route.h"
 #include "http/routes.h"
+#include "wire/object.h"
 #include "wire/stream_answers.h"
 
 namespace ff::http {

@@ -1,5 +1,6 @@
 #include "wire/event_values.h"
 
+#include <algorithm>
 #include <array>
 
 #include "wire/object.h"

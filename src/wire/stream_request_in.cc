@@ -1,4 +1,6 @@
 // Frames in requests: read, written, and what they look like to those who read the description.
+#include <limits>
+
 #include "wire/request_in.h"
 #include "wire/request_out.h"
 #include "wire/request_schema.h"

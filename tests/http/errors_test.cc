@@ -6,6 +6,7 @@
 
 #include "http/scripted_engine.h"
 #include "http/test_server.h"
+#include "wire/answers.h"
 #include "wire/errors.h"
 
 namespace ff::http::test {

@@ -120,6 +120,7 @@ TEST_F(LimitRefusals, AScopeThatNamesNothingIsABadRequest) {
 }
 
 TEST_F(LimitRefusals, DetachingTakesTheBodyOfAttachingOrAQuery) {
+    (void)server.create();  // a lane comes with its first execution
     define_quota(1, 0);
     define_budget();
     const std::string target = R"({"target_type":"lane","target_id":"default"})";

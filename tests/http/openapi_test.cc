@@ -260,7 +260,7 @@ TEST_F(OpenApi, WhatIsRequiredIsMissedByTheServer) {
             continue;
         }
         std::string method(to_string(route->method));
-        std::string lower = method == "PUT" ? "put" : "post";
+        std::string lower = method == "PUT" ? "put" : method == "DELETE" ? "delete" : "post";
         const std::set<std::string> required = words_of(body(route->path, lower)->find("required"));
         std::string target = std::regex_replace(route->path, std::regex(R"(\{id\})"),
                                                 "{fp:0}:018f0000-0000-7000-8000-000000000001");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -19,12 +20,14 @@ TEST(ManyClients, ParkedRequestsOfAllKindsLeaveRoomForCompletions) {
     TestServer server(std::move(options));
     const std::string id = server.create();
     const json task = server.claim();
+    const std::string other = server.create();  // nothing happens to it
     const std::string attempt = "/v1/executions/" + encoded(id) + "/attempts/0";
     const std::vector<std::string> kinds{
         json_request("POST", "/v1/workers/w/poll", poll_body(30'000, "none")),
-        request_text("GET", "/v1/events/completion?block_ms=30000"),
+        request_text("GET", "/v1/events/operator?block_ms=30000"),
         request_text("GET", "/v1/events/workers", {}, {"Accept: text/event-stream"}),
-        request_text("GET", attempt + "/stream/tail?block_ms=30000")};
+        request_text(
+            "GET", "/v1/executions/" + encoded(other) + "/attempts/0/stream/tail?block_ms=30000")};
     const auto parked = [&] {
         Service& service = server.server().service();
         return service.polls().taken() + service.event_streams().taken() +
@@ -107,13 +110,22 @@ TEST(Descriptors, RunningOutOfThemIsToldOnce) {
     TestServer server(std::move(options));
     const LowLimit limit;
     // One is left for the client, and none for the server's end of it.
-    limit.set(open_descriptors());
+    limit.set(open_descriptors() + 64);
+    std::vector<int> taken;
+    for (int fd = dup(0); fd >= 0; fd = dup(0)) {
+        taken.push_back(fd);
+    }
+    ASSERT_FALSE(taken.empty());
+    close(taken.back());
+    taken.pop_back();
     RawClient client = server.connect();
     ASSERT_TRUE(client.send(request_text("GET", "/healthz")));
     ASSERT_TRUE(eventually("it is told", [&] { return told == 1; }));
     EXPECT_FALSE(client.hears_within(std::chrono::milliseconds(250))) << "a few tries later";
     EXPECT_EQ(told, 1);
-    limit.set(limit.hard());
+    for (const int fd : taken) {
+        close(fd);
+    }
     EXPECT_EQ(client.read_answer().status, 200);
 }
 

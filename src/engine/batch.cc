@@ -97,6 +97,21 @@ void Batch::apply(core::Changes changes) {
     snapshot_.apply(std::move(changes));
 }
 
+std::uint64_t Batch::frames_gone(const core::Changes& changes) const {
+    std::uint64_t gone = 0;
+    for (const core::FrameTrim& trim : changes.trim_frames) {
+        gone += trim.count;
+    }
+    for (const core::Eid eid : changes.delete_executions) {
+        const auto& metas = snapshot_.streams.metas;
+        for (auto it = metas.lower_bound({eid, 0}); it != metas.end() && it->first.eid == eid;
+             ++it) {
+            gone += it->second.current ? it->second.current->retained() : 0;
+        }
+    }
+    return gone;
+}
+
 expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
     if (due_max == 0 || !next_due_ || *next_due_ > ctx_.now) {
         return {};
@@ -107,7 +122,7 @@ expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
     const std::size_t limit =
         due_max + static_cast<std::size_t>(std::ranges::count_if(failing_, left_alone));
     FF_TRY(auto keys, store_.scan_due(ctx_.now, limit));
-    const bool all = all_flows && all_limits && keys.size() < limit;
+    bool all = all_flows && all_limits && keys.size() < limit;
     for (const auto& key : keys) {
         auto it = failing_.find(key.eid);
         if (it == failing_.end() || !left_alone(*it)) {
@@ -116,7 +131,12 @@ expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
     }
     run.due_taken = due_now_.size();
     FF_TRY_VOID(store_.load(due_now_, core::InputNeed::if_tagged_or_policy, true, snapshot_));
+    std::uint64_t frames_left = core::frames_per_sweep;
     for (core::Eid eid : due_now_) {
+        if (frames_left == 0) {
+            all = false;  // the others have theirs in the next transaction
+            break;
+        }
         const core::ExecutionCell* cell = snapshot_.find_cell(eid);
         if (cell == nullptr && store_.shared()) {
             continue;  // another process is at it
@@ -126,13 +146,15 @@ expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
             set_aside(failing_[eid]);
             continue;
         }
-        FF_TRY_VOID(load_more(core::HandleDue{cell->id}));
-        auto decision = core::decide(snapshot_, core::HandleDue{cell->id}, ctx_);
+        const core::HandleDue command{cell->id, frames_left};
+        FF_TRY_VOID(load_more(command));
+        auto decision = core::decide(snapshot_, command, ctx_);
         if (!decision.answer) {
             warn_("due work of " + cell->id.to_string() + ": " + decision.answer.error().message());
             set_aside(failing_[eid]);
             continue;
         }
+        frames_left -= std::min(frames_left, frames_gone(decision.changes));
         apply(std::move(decision.changes));
         run.due_handled += *decision.answer ? 1 : 0;
     }

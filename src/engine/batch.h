@@ -95,6 +95,8 @@ class Batch {
     expected<void> load_all(const std::vector<Pending>& commands);
     expected<void> decide_all(std::vector<Pending>& commands, Run& run);
     expected<void> handle_due(Run& run, std::size_t due_max);
+    /// Frames that these changes remove, with their executions or without.
+    [[nodiscard]] std::uint64_t frames_gone(const core::Changes& changes) const;
     /// Flows whose time has come, and work that waits in the store. False: there may be more.
     expected<bool> handle_due_flows(Run& run, std::size_t limit);
     /// Budgets and policies whose time has come. False: there may be more.

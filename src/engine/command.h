@@ -29,12 +29,12 @@ using Command =
           ApplyAllDependencies, ResolveDependency, PromoteExecution, CancelFlow, CancelFlowHeader,
           AckCancelMember, SetFlowTags, RemoveFlowTag, SealFlow, RetryFlow, PauseFlow, ResumeFlow,
           Suspend, DeliverSignal, DeliverApprovalSignal, CreateWaitpoint, CloseWaitpoint,
-          ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey, AppendFrames,
-          CreateBudget, UpdateBudgetLimits, ReportUsage, ReportUsageAdmin, RecordSpend,
-          ReleaseBudget, ResetBudget, ApproveBudget, AttachBudget, DetachBudget, CreateQuotaPolicy,
-          UpdateQuotaPolicy, DeleteQuotaPolicy, AttachQuota, DetachQuota, CheckAdmission,
-          ReleaseAdmission, CreateWebhook, PauseWebhook, DeleteWebhook, ClaimWebhook,
-          SettleWebhook>;
+          ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey,
+          core::PreparedAppend, CreateBudget, UpdateBudgetLimits, ReportUsage, ReportUsageAdmin,
+          RecordSpend, ReleaseBudget, ResetBudget, ApproveBudget, AttachBudget, DetachBudget,
+          CreateQuotaPolicy, UpdateQuotaPolicy, DeleteQuotaPolicy, AttachQuota, DetachQuota,
+          CheckAdmission, ReleaseAdmission, CreateWebhook, PauseWebhook, DeleteWebhook,
+          ClaimWebhook, SettleWebhook>;
 
 using DoneFn = Engine::DoneFn;
 

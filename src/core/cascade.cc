@@ -200,7 +200,8 @@ Decision<Done> decide_cancel_member(const Snapshot& view, const FlowWork& work,
     Changes changes;
     const std::string reason = work.reason.value_or("flow_cancelled");
     const bool engines = is_engines_reason(reason);
-    cancel(view, e, reason, engines ? "engine" : "operator_override", changes, ctx);
+    cancel(view, e, reason, engines ? "engine" : "operator_override", changes, ctx,
+           CancelledAs::member_of_flow);
     changes.put_executions.push_back(std::move(e));
     return {Done{}, std::move(changes)};
 }

@@ -17,6 +17,7 @@
 #include "http/exchange.h"
 #include "http/failed_attempts.h"
 #include "http/gate.h"
+#include "http/permit.h"
 #include "http/router.h"
 
 namespace ff::http {
@@ -92,8 +93,8 @@ class Service {
     [[nodiscard]] const ServiceOptions& options() const { return options_; }
     [[nodiscard]] const Router& router() const { return router_; }
     [[nodiscard]] std::atomic<std::size_t>& polls() { return polls_; }
-    [[nodiscard]] std::atomic<std::size_t>& stream_ops() { return stream_ops_; }
-    [[nodiscard]] std::atomic<std::size_t>& event_streams() { return event_streams_; }
+    [[nodiscard]] const Places& stream_ops() const { return stream_ops_; }
+    [[nodiscard]] const Places& event_streams() const { return event_streams_; }
     [[nodiscard]] FailedAttempts& failed_attempts() { return failed_attempts_; }
     [[nodiscard]] TimestampMs now() const;
     /// Around a call of the engine that no request waits for, so that the service outlives it.
@@ -116,8 +117,8 @@ class Service {
     Router router_;
     std::atomic<bool> draining_{false};
     std::atomic<std::size_t> polls_{0};
-    std::atomic<std::size_t> stream_ops_{0};
-    std::atomic<std::size_t> event_streams_{0};
+    const Places stream_ops_ = std::make_shared<std::atomic<std::size_t>>(0);
+    const Places event_streams_ = std::make_shared<std::atomic<std::size_t>>(0);
     FailedAttempts failed_attempts_;
     mutable std::atomic<std::uint64_t> taken_{0};
     std::mutex errands_mutex_;

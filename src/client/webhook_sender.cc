@@ -1,5 +1,6 @@
 #include "client/webhook_sender.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -109,7 +110,7 @@ class WebhookSender::Parts : public std::enable_shared_from_this<WebhookSender::
         }
     }
     void look_once();
-    /// Lets go of clients that no errand has.
+    /// Lets go of clients that deliver nothing, and have not for a while.
     void tidy();
     void ended(const WebhookId& id) {
         std::lock_guard lock(mutex_);
@@ -125,7 +126,11 @@ class WebhookSender::Parts : public std::enable_shared_from_this<WebhookSender::
     std::condition_variable changed_;
     bool stopping_ = false;        // guarded by mutex_
     std::set<WebhookId> running_;  // guarded by mutex_
-    using Clients = std::map<std::string, std::shared_ptr<HttpClient>>;
+    struct Known {
+        std::shared_ptr<HttpClient> client;
+        std::chrono::steady_clock::time_point used;  ///< for a delivery that began
+    };
+    using Clients = std::map<std::string, Known>;
     /// By `host:port`; each has a thread. Let go by ours alone: none can wait for itself.
     Clients clients_;  // guarded by mutex_
     std::thread thread_;
@@ -222,7 +227,7 @@ class WebhookSender::Parts::Errand : public std::enable_shared_from_this<Errand>
             fail(client.error().message());
             return;
         }
-        client_ = *client;
+        client_ = *client;  // until it has answered, which may be before send() returns
         const std::int64_t now_s = SystemClock().now() / 1'000;
         wire::Call call;
         call.method = wire::Method::post;
@@ -231,9 +236,11 @@ class WebhookSender::Parts::Errand : public std::enable_shared_from_this<Errand>
         call.headers = {{"FF-Webhook-Id", id_.to_string()},
                         {"FF-Webhook-Timestamp", std::to_string(now_s)},
                         {"FF-Webhook-Signature", webhook_signature(secret_, now_s, call.body)}};
-        client_->send(
+        (*client)->send(
             std::move(call), Answers::promptly, options().timeout, {},
             [self = shared_from_this(), page = std::move(page)](expected<wire::Received> received) {
+                // The next events may be long in coming. The list has another hold of it.
+                self->client_.reset();
                 if (!received) {
                     self->fail(received.error().message());
                 } else if (received->status < 200 || received->status > 299) {
@@ -315,8 +322,10 @@ expected<std::shared_ptr<HttpClient>> WebhookSender::Parts::client_of(const Serv
     const std::string key =
         (server.tls ? "s " : "p ") + server.host + ":" + std::to_string(server.port);
     std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
     if (const auto known = clients_.find(key); known != clients_.end()) {
-        return known->second;
+        known->second.used = now;
+        return known->second.client;
     }
     HttpClientOptions how;
     how.host = server.host;
@@ -331,18 +340,19 @@ expected<std::shared_ptr<HttpClient>> WebhookSender::Parts::client_of(const Serv
         return rules.allows(address);
     };
     FF_TRY(std::shared_ptr<HttpClient> client, HttpClient::make(std::move(how)));
-    clients_[key] = client;
+    clients_[key] = {client, now};
     return client;
 }
 
 void WebhookSender::Parts::tidy() {
     std::vector<std::shared_ptr<HttpClient>> unused;  // gone after the lock is
     std::lock_guard lock(mutex_);
+    const auto idle_since = std::chrono::steady_clock::now() - options_.client_idle;
     std::erase_if(clients_, [&](auto& entry) {
-        if (entry.second.use_count() > 1) {
+        if (entry.second.client.use_count() > 1 || entry.second.used > idle_since) {
             return false;
         }
-        unused.push_back(std::move(entry.second));
+        unused.push_back(std::move(entry.second.client));
         return true;
     });
 }

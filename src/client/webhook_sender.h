@@ -23,6 +23,7 @@ struct WebhookSenderOptions {
     std::string ca_file;
     std::chrono::milliseconds look_every{1'000};  ///< for new webhooks, and those whose time is due
     std::chrono::milliseconds timeout{10'000};    ///< of one delivery
+    std::chrono::milliseconds client_idle{5'000};  ///< how long a connection is kept for the next
     DurationMs hold_ms = 60'000;
     DurationMs wait_ms = 15'000;  ///< for events; the place is kept at least as often
     std::function<void(std::string_view)> warn;

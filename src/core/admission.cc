@@ -492,21 +492,26 @@ void return_reserved(const Budget& found, const LedgerRow& held, Changes& change
     }
 }
 
-LogEvent budget_event(const Budget& budget, std::string type, const Breach& breach,
-                      const std::optional<ExecutionId>& execution, TimestampMs now) {
+LogEvent budget_event(const Snapshot& view, const Budget& budget, std::string type,
+                      const Breach& breach, const std::optional<ExecutionId>& cause,
+                      TimestampMs now) {
     LogEvent event;
     event.family = LogFamily::budgets;
     event.type = std::move(type);
     event.at = now;
-    event.execution_id = execution;
+    event.execution_id = cause;
+    if (const Execution* e =
+            cause && view.knows_execution(*cause) ? view.execution(*cause) : nullptr) {
+        event.eid = e->eid;
+        event.flow_id = e->flow_id;
+        event.ns = view.route(e->route).key.ns;
+        event.tags = view.knows_input(e->id) ? tags_json(view, *e) : std::nullopt;
+    }
     js::Object payload{{"budget_id", budget.id.to_string()}};
     if (!breach.dimension.empty()) {
         payload.emplace_back("dimension", breach.dimension);
         payload.emplace_back("usage", breach.used);
         payload.emplace_back("limit", breach.limit);
-    }
-    if (execution) {
-        payload.emplace_back("execution_id", execution->to_string());
     }
     event.payload = js::dump(js::Value(std::move(payload)));
     return event;

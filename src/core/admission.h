@@ -75,7 +75,9 @@ void put_or_drop(QuotaPolicy policy, Changes& changes);
 /// Nothing is reserved for the execution of the row any more.
 void return_reserved(const Budget& found, const LedgerRow& held, Changes& changes, TimestampMs now);
 
-LogEvent budget_event(const Budget& budget, std::string type, const Breach& breach,
-                      const std::optional<ExecutionId>& execution, TimestampMs now);
+/// `cause` is the execution it came of, if one did. It can be found by what is known of that.
+LogEvent budget_event(const Snapshot& view, const Budget& budget, std::string type,
+                      const Breach& breach, const std::optional<ExecutionId>& cause,
+                      TimestampMs now);
 
 }  // namespace ff::core

@@ -220,7 +220,8 @@ Decision<Done> decide_cancel_member(const Snapshot& view, const FlowWork& work,
     }
     Execution e = *member;
     Changes changes;
-    cancel(view, e, reason, engines ? "engine" : "operator_override", changes, ctx);
+    cancel(view, e, reason, engines ? "engine" : "operator_override", changes, ctx,
+           CancelledAs::member_of_flow);
     changes.put_executions.push_back(std::move(e));
     return {Done{}, std::move(changes)};
 }

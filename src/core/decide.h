@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <ff/contracts.h>
+#include <ff/json.h>
 #include <ff/policy.h>
 
 #include "core/changes.h"
@@ -147,6 +148,9 @@ Decision<RevokeResult> decide(const Snapshot& view, const RevokeLease& args, con
 /// An armed timer fired: do whatever time has made due, and re-arm.
 struct HandleDue {
     ExecutionId execution_id;
+    /// An execution that goes takes no more frames with it. One that has more stays for now, and
+    /// loses as many.
+    std::uint64_t frames_max = frames_per_sweep;
 };
 void reads(const HandleDue& args, ReadSet& set);
 void reads_more(const Snapshot& view, const HandleDue& args, ReadSet& set);
@@ -419,10 +423,18 @@ void reads_more(const Snapshot&, const Op&, ReadSet&) {}
 
 // --------------------------------------------------------------------------------------- streams
 
+/// Frames whose patches have been read on the thread of the caller, so that the writer need not.
+struct PreparedAppend {
+    AppendFrames args;
+    /// Of each frame; empty when none is a patch. What is wrong with one is told in its turn.
+    std::vector<expected<js::Value>> patches;
+};
 expected<void> validate(AppendFrames& args);
-void reads(const AppendFrames& args, ReadSet& set);
-void reads_more(const Snapshot& view, const AppendFrames& args, ReadSet& set);
-Decision<AppendResult> decide(const Snapshot& view, const AppendFrames& args, const Context& ctx);
+expected<PreparedAppend> prepare(AppendFrames args);
+void reads(const PreparedAppend& command, ReadSet& set);
+void reads_more(const Snapshot& view, const PreparedAppend& command, ReadSet& set);
+Decision<AppendResult> decide(const Snapshot& view, const PreparedAppend& command,
+                              const Context& ctx);
 
 // -------------------------------------------------------------------------------------- webhooks
 
@@ -446,14 +458,21 @@ Decision<WebhookInfo> decide(const Snapshot& view, const SettleWebhook& args, co
 // -------------------------------------------------------------------------- streams, from inside
 
 /// Time has come to look at a stream: best-effort frames that nobody reads any more go, and the
-/// whole of it when it was closed long enough ago. Answers whether anything went.
+/// whole of it when it was closed long enough ago. What is too much at once stays due.
 struct SweepStream {
     ExecutionId execution_id;
     std::uint32_t attempt_index = 0;
+    std::uint64_t frames_max = frames_per_sweep;
+};
+struct SweptStream {
+    bool swept = false;  ///< something went
+    std::uint64_t frames = 0;
+
+    bool operator==(const SweptStream&) const = default;
 };
 void reads(const SweepStream& args, ReadSet& set);
 void reads_more(const Snapshot& view, const SweepStream& args, ReadSet& set);
-Decision<bool> decide(const Snapshot& view, const SweepStream& args, const Context& ctx);
+Decision<SweptStream> decide(const Snapshot& view, const SweepStream& args, const Context& ctx);
 
 // ------------------------------------------------------------------------------------------ limits
 

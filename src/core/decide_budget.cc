@@ -98,7 +98,7 @@ Decision<UsageResult> decide_report(const Snapshot& view, const Report& report,
     if (result.outcome == UsageOutcome::hard_breach) {
         budget.reserved = found->reserved;  // nothing of it counts, nothing was drawn
         changes.log_events.push_back(
-            budget_event(budget, "budget_hard_breach", breach, report.execution, ctx.now));
+            budget_event(view, budget, "budget_hard_breach", breach, report.execution, ctx.now));
         if (budget.on_hard_limit == OnHardLimit::cancel && !budget.cancel_dim) {
             budget.cancel_dim = result.dimension;
             budget.cancel_from.reset();
@@ -127,7 +127,7 @@ Decision<UsageResult> decide_report(const Snapshot& view, const Report& report,
         result.outcome == UsageOutcome::soft_breach && unapproved(budget).has_value();
     if (result.outcome == UsageOutcome::soft_breach && budget.on_soft_limit != OnSoftLimit::none) {
         changes.log_events.push_back(
-            budget_event(budget, "budget_soft_breach", breach, report.execution, ctx.now));
+            budget_event(view, budget, "budget_soft_breach", breach, report.execution, ctx.now));
     }
     changes.put_budgets.push_back(std::move(budget));
     return {std::move(result), std::move(changes)};
@@ -242,6 +242,7 @@ expected<void> validate(ReportUsage& args) {
 }
 
 void reads(const ReportUsage& args, ReadSet& set) {
+    set.need(args.lease.execution_id, InputNeed::if_tagged);  // for an event
     read_report(args.budget_id, args.dedup_key, set);
 }
 
@@ -275,6 +276,7 @@ expected<void> validate(RecordSpend& args) {
 }
 
 void reads(const RecordSpend& args, ReadSet& set) {
+    set.need(args.execution_id, InputNeed::if_tagged);  // for an event
     read_report(args.budget_id, args.idempotency_key, set);
     set.limits.ledgers.push_back({args.budget_id, args.execution_id});
 }
@@ -289,6 +291,7 @@ Decision<UsageResult> decide(const Snapshot& view, const RecordSpend& args, cons
 expected<void> validate(ReleaseBudget&) { return {}; }
 
 void reads(const ReleaseBudget& args, ReadSet& set) {
+    set.need(args.execution_id, InputNeed::if_tagged);  // for its event
     need_budget(args.budget_id, set);
     set.limits.ledgers.push_back({args.budget_id, args.execution_id});
 }
@@ -309,7 +312,7 @@ Decision<ReleaseBudgetResult> decide(const Snapshot& view, const ReleaseBudget& 
     wake_if_clear(budget, ctx.now);
     arm(budget);
     changes.log_events.push_back(
-        budget_event(budget, "budget_released", {}, args.execution_id, ctx.now));
+        budget_event(view, budget, "budget_released", {}, args.execution_id, ctx.now));
     if (rest.reserved.empty()) {
         changes.delete_ledgers.push_back(key);
     } else {
@@ -341,8 +344,8 @@ Decision<ApproveBudgetResult> decide(const Snapshot& view, const ApproveBudget& 
     }
     Budget budget = *found;
     Changes changes;
-    LogEvent event = budget_event(budget, "budget_approved", unapproved(budget).value_or(Breach{}),
-                                  std::nullopt, ctx.now);
+    LogEvent event = budget_event(view, budget, "budget_approved",
+                                  unapproved(budget).value_or(Breach{}), std::nullopt, ctx.now);
     if (!args.actor.empty()) {
         js::Value payload = *js::parse(event.payload);
         payload.set("actor", args.actor);
@@ -372,7 +375,8 @@ Decision<ResetBudgetResult> decide(const Snapshot& view, const ResetBudget& args
     reset(budget, ResetBy::hand, ctx.now);
     wake_if_clear(budget, ctx.now);
     arm(budget);
-    changes.log_events.push_back(budget_event(budget, "budget_reset", {}, std::nullopt, ctx.now));
+    changes.log_events.push_back(
+        budget_event(view, budget, "budget_reset", {}, std::nullopt, ctx.now));
     const TimestampMs next = budget.next_reset_at.value_or(0);
     changes.put_budgets.push_back(std::move(budget));
     return {ResetBudgetResult{next}, std::move(changes)};

@@ -365,6 +365,7 @@ Decision<SubmitFlowResult> decide(const Snapshot& view, const PreparedSubmit& co
     if (!names) {
         return std::move(names).error();
     }
+    tell_tags(flow, edit.changes(), ctx.now);
     edit.changes().put_flows.push_back(std::move(flow));
     return {SubmitFlowResult{true, command.flow_id, std::move(*names)}, edit.take()};
 }

@@ -30,6 +30,14 @@ expected<void> check_flow_tags(const Tags& tags) {
     return {};
 }
 
+void tell_tags(const Flow& flow, Changes& changes, TimestampMs now) {
+    for (const auto& [key, value] : flow.tags) {
+        changes.log_events.push_back(flow_event(
+            flow, LogFamily::instance_tags, "attached",
+            js::dump(js::Object{{"tag", key}, {"value", value}, {"previous", nullptr}}), now));
+    }
+}
+
 expected<void> validate(SetFlowTags& args) {
     if (args.tags.empty()) {
         return ff::fail(ErrorCode::invalid_input, "tags: at least one is required");

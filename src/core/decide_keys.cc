@@ -42,6 +42,7 @@ LogEvent rotation_event(const RotateKeyResult& result, DurationMs grace_ms, Time
     if (result.previous_kid) {
         payload.emplace_back("previous_kid", *result.previous_kid);
     }
+    payload.emplace_back("kid", result.new_kid);
     payload.emplace_back("new_kid", result.new_kid);
     payload.emplace_back("grace_ms", grace_ms);
     payload.emplace_back("gc_count", result.gc_count);

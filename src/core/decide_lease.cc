@@ -1,6 +1,7 @@
 // Losing a lease and getting work back: expiry, revocation, reclaim, and everything time does.
 #include "core/derive.h"
 #include "core/leasing.h"
+#include "core/stream_rules.h"
 #include "core/validate.h"
 #include "core/waiting.h"
 
@@ -247,6 +248,44 @@ Decision<ReclaimResult> decide(const Snapshot& view, const ReclaimExecution& arg
 
 // -------------------------------------------------------------------------------- what time does
 
+namespace {
+
+/// Of each attempt it has had.
+std::vector<StreamKey> streams_of(const Execution& e) {
+    std::vector<StreamKey> keys;
+    for (std::uint32_t i = 0; e.current_attempt_index && i <= *e.current_attempt_index; ++i) {
+        keys.push_back({e.eid, i});
+    }
+    return keys;
+}
+
+/// Before an execution goes: has it more frames than may go with it? Then that many are dropped.
+bool sheds_frames(const Snapshot& view, const Execution& e, std::uint64_t most, Changes& changes) {
+    if (!e.has_streams) {
+        return false;
+    }
+    std::vector<StreamMeta> metas;
+    std::uint64_t kept = 0;
+    for (const StreamKey& key : streams_of(e)) {
+        if (const StreamMeta* meta = view.streams.meta(key)) {
+            metas.push_back(*meta);
+            kept += meta->retained();
+        }
+    }
+    if (kept <= most) {
+        return false;
+    }
+    for (StreamMeta& meta : metas) {
+        if (const std::uint64_t gone = drop_frames(meta, most, changes); gone > 0) {
+            most -= gone;
+            changes.put_streams.push_back(std::move(meta));
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
 void reads(const HandleDue& args, ReadSet& set) {
     set.need(args.execution_id, InputNeed::if_tagged_or_policy).attempt = true;
 }
@@ -255,6 +294,13 @@ void reads_more(const Snapshot& view, const HandleDue& args, ReadSet& set) {
     const Execution* e = view.execution(args.execution_id);
     if (e != nullptr && e->flow_id && is_terminal(e->state) && !view.knows_flow(*e->flow_id)) {
         set.flows.push_back(*e->flow_id);  // retention: what runs may still need it
+    }
+    if (e != nullptr && e->has_streams && is_terminal(e->state)) {
+        for (const StreamKey& key : streams_of(*e)) {
+            if (!view.streams.knows_meta(key)) {
+                set.streams.metas.push_back(key);  // and how much goes with it
+            }
+        }
     }
 }
 
@@ -340,6 +386,10 @@ Decision<bool> decide(const Snapshot& view, const HandleDue& args, const Context
     if (is_terminal(e.state) && act(due(next_due(e, ctx.settings.retention_ms), ctx.now))) {
         const Flow* flow = view.flow_of(e);
         if (flow == nullptr || flow->live == 0) {
+            if (sheds_frames(view, e, args.frames_max, changes)) {
+                changes.put_executions.push_back(std::move(e));  // its time stays due
+                return {true, std::move(changes)};
+            }
             changes.delete_executions.push_back(e.eid);
             return {true, std::move(changes)};
         }

@@ -179,7 +179,7 @@ Decision<LimitDue> decide(const Snapshot& view, const HandleBudgetDue& args, con
     if (budget.next_reset_at && *budget.next_reset_at <= ctx.now) {
         reset(budget, ResetBy::schedule, ctx.now);
         changes.log_events.push_back(
-            budget_event(budget, "budget_reset", {}, std::nullopt, ctx.now));
+            budget_event(view, budget, "budget_reset", {}, std::nullopt, ctx.now));
         out.handled += 1;
     }
     budget.wake_at.reset();

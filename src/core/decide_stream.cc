@@ -13,6 +13,7 @@ namespace ff::core {
 namespace {
 
 constexpr std::uint64_t durable_frames_default = 10'000;
+constexpr DurationMs open_stream_rest_ms = 1'000;
 
 /// A word of an enumerator that had to dodge a macro or a keyword.
 std::string kind_word(FrameKind kind) { return std::string(to_string(kind)); }
@@ -48,6 +49,8 @@ expected<void> check_frame(Frame& frame, std::size_t payload_max) {
     }
     return {};
 }
+
+bool is_patch(const Frame& frame) { return frame.mode == FrameMode::summary; }
 
 /// `stale_owner_cannot_append` unless the caller holds the current lease of the current attempt.
 expected<void> check_owner(const Execution& e, const LeaseRef& lease, TimestampMs now) {
@@ -88,7 +91,8 @@ class Appender {
         }
     }
 
-    expected<AppendedFrame> append(const Frame& frame) {
+    /// `patch` is that of a summary frame.
+    expected<AppendedFrame> append(const Frame& frame, const expected<js::Value>* patch) {
         if (frame.client_seq) {
             if (meta_.last_client_seq && *frame.client_seq <= *meta_.last_client_seq) {
                 return AppendedFrame{meta_.last, meta_.frame_count, std::nullopt, true};
@@ -101,7 +105,7 @@ class Appender {
         }
         std::optional<std::uint64_t> version;
         if (frame.mode == FrameMode::summary) {
-            FF_TRY(version, apply_patch(frame.payload));
+            FF_TRY(version, apply_patch(*patch));
         }
         insert(frame, version);
         retain(frame);
@@ -110,30 +114,35 @@ class Appender {
     }
 
     /// Leaves what has changed.
-    void finish() && {
+    expected<void> finish() && {
         if (!changed_) {
-            return;
+            return {};
         }
         if (!meta_.sweep_at) {
             meta_.sweep_at = next_sweep(meta_, std::nullopt, now_);
         }
         changes_.put_streams.push_back(std::move(meta_));
-        if (patched_) {
+        if (document_) {
+            FF_TRY(summary_->document, write_document(std::move(*document_)));
             changes_.put_summaries.push_back(std::move(*summary_));
         }
+        return {};
     }
 
   private:
-    expected<std::uint64_t> apply_patch(const std::string& patch) {
-        FF_TRY(std::string document,
-               merge_patch(summary_ ? summary_->document : std::string("{}"), patch));
+    expected<std::uint64_t> apply_patch(const expected<js::Value>& patch) {
+        FF_TRY_VOID(patch);
+        if (!document_) {
+            // Read once and written once, however many patches come together.
+            FF_TRY(document_,
+                   read_document(summary_ ? std::string_view(summary_->document) : "{}"));
+        }
+        merge_into(*document_, *patch);
         if (!summary_) {
             summary_ = SummaryRow{meta_.key, {}, 0, now_, now_};
         }
-        summary_->document = std::move(document);
         summary_->version += 1;
         summary_->last_updated_ms = now_;
-        patched_ = true;
         return summary_->version;
     }
 
@@ -185,8 +194,8 @@ class Appender {
     std::uint64_t durable_max_ = durable_frames_default;
     StreamMeta meta_;
     std::optional<SummaryRow> summary_;
+    std::optional<js::Value> document_;  ///< the summary's, once there is a patch
     bool changed_ = false;
-    bool patched_ = false;
 };
 
 }  // namespace
@@ -205,12 +214,24 @@ expected<void> validate(AppendFrames& args) {
     return {};
 }
 
-void reads(const AppendFrames& args, ReadSet& set) {
-    set.need(args.lease.execution_id, InputNeed::if_tagged_or_policy);
+expected<PreparedAppend> prepare(AppendFrames args) {
+    FF_TRY_VOID(validate(args));
+    PreparedAppend command;
+    if (std::ranges::any_of(args.frames, &is_patch)) {
+        for (const Frame& frame : args.frames) {
+            command.patches.push_back(is_patch(frame) ? read_patch(frame.payload) : js::Value());
+        }
+    }
+    command.args = std::move(args);
+    return command;
 }
 
-void reads_more(const Snapshot& view, const AppendFrames& args, ReadSet& set) {
-    const Execution* e = view.execution(args.lease.execution_id);
+void reads(const PreparedAppend& command, ReadSet& set) {
+    set.need(command.args.lease.execution_id, InputNeed::if_tagged_or_policy);
+}
+
+void reads_more(const Snapshot& view, const PreparedAppend& command, ReadSet& set) {
+    const Execution* e = view.execution(command.args.lease.execution_id);
     if (e == nullptr || !e->current_attempt_index) {
         return;
     }
@@ -218,14 +239,14 @@ void reads_more(const Snapshot& view, const AppendFrames& args, ReadSet& set) {
     if (!view.streams.knows_meta(key)) {
         set.streams.metas.push_back(key);
     }
-    const bool patches = std::ranges::any_of(
-        args.frames, [](const Frame& frame) { return frame.mode == FrameMode::summary; });
-    if (patches && !view.streams.knows_summary(key)) {
+    if (!command.patches.empty() && !view.streams.knows_summary(key)) {
         set.streams.summaries.push_back(key);
     }
 }
 
-Decision<AppendResult> decide(const Snapshot& view, const AppendFrames& args, const Context& ctx) {
+Decision<AppendResult> decide(const Snapshot& view, const PreparedAppend& command,
+                              const Context& ctx) {
+    const AppendFrames& args = command.args;
     const Execution* found = view.execution(args.lease.execution_id);
     if (found == nullptr) {
         return ff::fail(ErrorCode::execution_not_found);
@@ -245,14 +266,17 @@ Decision<AppendResult> decide(const Snapshot& view, const AppendFrames& args, co
     Changes changes;
     AppendResult result;
     Appender stream(view, {found->eid, *found->current_attempt_index}, *policy, changes, ctx.now);
-    for (const Frame& frame : args.frames) {
-        auto appended = stream.append(frame);
+    for (std::size_t i = 0; i < args.frames.size(); ++i) {
+        auto appended =
+            stream.append(args.frames[i], command.patches.empty() ? nullptr : &command.patches[i]);
         if (!appended) {
             return std::move(appended).error();
         }
         result.appended.push_back(std::move(*appended));
     }
-    std::move(stream).finish();
+    if (auto ok = std::move(stream).finish(); !ok) {
+        return std::move(ok).error();
+    }
     if (!found->has_streams && !changes.put_frames.empty()) {
         Execution e = *found;
         e.has_streams = true;
@@ -282,37 +306,37 @@ void reads_more(const Snapshot& view, const SweepStream& args, ReadSet& set) {
     }
 }
 
-Decision<bool> decide(const Snapshot& view, const SweepStream& args, const Context& ctx) {
+Decision<SweptStream> decide(const Snapshot& view, const SweepStream& args, const Context& ctx) {
     const Execution* e = view.execution(args.execution_id);
     const StreamMeta* found =
         e == nullptr ? nullptr : view.streams.meta({e->eid, args.attempt_index});
     if (found == nullptr) {
-        return false;
+        return SweptStream{};
     }
     StreamMeta meta = *found;
     Changes changes;
-    const auto drop = [&](FrameMode mode) {
-        if (const std::uint64_t kept = std::exchange(meta.retained(mode), 0); kept > 0) {
-            changes.trim_frames.push_back({meta.key, mode, kept});
-        }
-    };
+    SweptStream result;
     const auto closure = closure_of(*e, args.attempt_index, view.attempt(*e, args.attempt_index));
     if (closure && meta.retention_ttl_ms && closure->at + *meta.retention_ttl_ms <= ctx.now) {
-        drop(FrameMode::durable);
-        drop(FrameMode::summary);
-        drop(FrameMode::best_effort);
-        changes.delete_streams.push_back(meta.key);
-        return {true, std::move(changes)};
-    }
-    if (meta.expired(ctx.now)) {
-        drop(FrameMode::best_effort);
+        result.frames = drop_frames(meta, args.frames_max, changes);
+        result.swept = true;
+        if (meta.retained() == 0) {
+            changes.delete_streams.push_back(meta.key);
+            return {result, std::move(changes)};
+        }
+    } else if (meta.expired(ctx.now)) {
+        result.frames = drop_frames(meta, FrameMode::best_effort, args.frames_max, changes);
+        result.swept = result.frames > 0;
     }
     meta.sweep_at = next_sweep(meta, closure, ctx.now);
-    const bool swept = !changes.trim_frames.empty();
+    if (meta.sweep_at && !closure && result.frames == 0) {
+        // However short its time: while it is open it is not looked at all the time.
+        meta.sweep_at = std::max(*meta.sweep_at, ctx.now + open_stream_rest_ms);
+    }
     if (meta != *found) {
         changes.put_streams.push_back(std::move(meta));
     }
-    return {swept, std::move(changes)};
+    return {result, std::move(changes)};
 }
 
 }  // namespace ff::core

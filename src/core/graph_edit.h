@@ -86,5 +86,7 @@ void need_member(const Snapshot& view, const ExecutionId& id, InputNeed input, R
 /// A log event of the family `flows`.
 LogEvent flow_event(const Flow& flow, LogFamily family, std::string type, std::string payload,
                     TimestampMs now);
+/// An event for each tag that a flow begins with.
+void tell_tags(const Flow& flow, Changes& changes, TimestampMs now);
 
 }  // namespace ff::core

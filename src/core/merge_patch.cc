@@ -119,8 +119,8 @@ void merge_into(js::Value& target, js::Value patch) {
     members.finish();
 }
 
-expected<std::string> merge_patch(std::string_view document, std::string_view patch) {
-    auto changes = js::parse(patch);
+expected<js::Value> read_patch(std::string_view text) {
+    auto changes = js::parse(text);
     if (!changes) {
         return ff::fail(ErrorCode::invalid_input, "patch payload is not valid JSON");
     }
@@ -130,20 +130,34 @@ expected<std::string> merge_patch(std::string_view document, std::string_view pa
     if (is_deeper_than(*changes, patch_depth_max)) {
         return ff::fail(ErrorCode::invalid_input, "patch_depth_exceeded");
     }
+    return changes;
+}
+
+expected<js::Value> read_document(std::string_view text) {
     // Documents grow no deeper than patches, but arrays in them may: the parser's bound holds.
-    auto merged = js::parse(document);
-    if (!merged || merged->if_object() == nullptr) {
+    auto document = js::parse(text);
+    if (!document || document->if_object() == nullptr) {
         return ff::fail(ErrorCode::corruption, "the stored summary document is not a JSON object");
     }
-    merge_into(*merged, std::move(*changes));
-    put_nulls(*merged);
-    std::string text = js::dump(*merged);
+    return document;
+}
+
+expected<std::string> write_document(js::Value document) {
+    put_nulls(document);
+    std::string text = js::dump(document);
     if (text.size() > document_bytes_max) {
         return ff::fail(ErrorCode::retention_limit_exceeded,
                         "the summary document would have " + std::to_string(text.size()) +
                             " bytes; " + std::to_string(document_bytes_max) + " are allowed");
     }
     return text;
+}
+
+expected<std::string> merge_patch(std::string_view document, std::string_view patch) {
+    FF_TRY(js::Value changes, read_patch(patch));
+    FF_TRY(js::Value merged, read_document(document));
+    merge_into(merged, std::move(changes));
+    return write_document(std::move(merged));
 }
 
 }  // namespace ff::core

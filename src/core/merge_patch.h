@@ -15,12 +15,16 @@ inline constexpr std::size_t patch_depth_max =
     16;  ///< objects inside each other, the outermost too
 inline constexpr std::size_t document_bytes_max = 1'048'576;
 
-/// The document with the patch applied. `invalid_input` for a patch that is none or is too deep,
-/// `corruption` for a document that is no JSON, `retention_limit_exceeded` for a result that is too
-/// large. The texts of numbers stay as they were written.
-expected<std::string> merge_patch(std::string_view document, std::string_view patch);
-
-/// The merge itself, without sentinels and limits.
+/// `invalid_input` for one that is none or is too deep.
+expected<js::Value> read_patch(std::string_view text);
+/// `corruption` for one that is no JSON object. The texts of numbers stay as they were written.
+expected<js::Value> read_document(std::string_view text);
+/// The merge itself, without sentinels and limits. Sentinels may stay until all patches are in.
 void merge_into(js::Value& target, js::Value patch);
+/// With nulls for sentinels; `retention_limit_exceeded` when it is too large.
+expected<std::string> write_document(js::Value document);
+
+/// All of these for one patch.
+expected<std::string> merge_patch(std::string_view document, std::string_view patch);
 
 }  // namespace ff::core

@@ -43,6 +43,9 @@ struct StreamMeta {
 
     bool operator==(const StreamMeta&) const = default;
     [[nodiscard]] bool expired(TimestampMs now) const { return expires_at && *expires_at <= now; }
+    [[nodiscard]] std::uint64_t retained() const {
+        return retained_durable + retained_summary + retained_best_effort;
+    }
     [[nodiscard]] std::uint64_t& retained(FrameMode mode) {
         switch (mode) {
             case FrameMode::durable: return retained_durable;
@@ -82,6 +85,9 @@ struct SummaryRow {
 
     bool operator==(const SummaryRow&) const = default;
 };
+
+/// As many frames go in one transaction that removes old ones; the rest goes in the next.
+inline constexpr std::uint64_t frames_per_sweep = 10'000;
 
 /// The oldest frames of one mode that go.
 struct FrameTrim {

@@ -76,6 +76,24 @@ std::optional<TimestampMs> next_sweep(const StreamMeta& meta,
     return at;
 }
 
+std::uint64_t drop_frames(StreamMeta& meta, FrameMode mode, std::uint64_t most, Changes& changes) {
+    std::uint64_t& kept = meta.retained(mode);
+    const std::uint64_t gone = std::min(kept, most);
+    if (gone > 0) {
+        changes.trim_frames.push_back({meta.key, mode, gone});
+        kept -= gone;
+    }
+    return gone;
+}
+
+std::uint64_t drop_frames(StreamMeta& meta, std::uint64_t most, Changes& changes) {
+    std::uint64_t gone = 0;
+    for (const FrameMode mode : {FrameMode::durable, FrameMode::summary, FrameMode::best_effort}) {
+        gone += drop_frames(meta, mode, most - gone, changes);
+    }
+    return gone;
+}
+
 FrameId next_frame_id(const FrameId& last, TimestampMs now) {
     return now > last.ms ? FrameId{now, 0} : FrameId{last.ms, last.seq + 1};
 }

@@ -5,6 +5,7 @@
 
 #include <ff/streams.h>
 
+#include "core/changes.h"
 #include "core/records.h"
 #include "core/stream_records.h"
 
@@ -30,6 +31,11 @@ FrameId next_frame_id(const FrameId& last, TimestampMs now);
 /// When a sweep must look at the stream again; nothing when it goes with its execution only.
 std::optional<TimestampMs> next_sweep(const StreamMeta& meta,
                                       const std::optional<StreamClosure>& closure, TimestampMs now);
+
+/// Drops the oldest frames of a mode, `most` at most; answers how many went.
+std::uint64_t drop_frames(StreamMeta& meta, FrameMode mode, std::uint64_t most, Changes& changes);
+/// The same for all modes.
+std::uint64_t drop_frames(StreamMeta& meta, std::uint64_t most, Changes& changes);
 
 /// How many best-effort frames to keep now that another has come; remembers the rate in `meta`.
 std::int64_t best_effort_maxlen(const BestEffort& config, StreamMeta& meta, TimestampMs now);

@@ -218,13 +218,14 @@ void finish(const Snapshot& view, Execution& e, Ending ending, Changes& changes,
 }
 
 void cancel(const Snapshot& view, Execution& e, const std::string& reason,
-            const std::string& source, Changes& changes, const Context& ctx) {
+            const std::string& source, Changes& changes, const Context& ctx, CancelledAs as) {
     const bool by_operator = source == "operator_override";
+    const bool by_reconciler = source == "engine" || as == CancelledAs::member_of_flow;
     Ending ending;
     ending.outcome = TerminalOutcome::cancelled;
     ending.attempt_end = AttemptLifecycle::ended_cancelled;
     ending.release_reason = "cancelled";
-    ending.revoked_by = by_operator ? "operator" : source == "engine" ? "reconciler" : "backend";
+    ending.revoked_by = by_reconciler ? "reconciler" : by_operator ? "operator" : "backend";
     ending.attempt_failure_reason = "cancelled: " + reason;
     e.cancellation_reason = non_empty(reason);
     e.cancelled_by = source;

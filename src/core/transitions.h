@@ -58,9 +58,11 @@ struct Ending {
 void finish(const Snapshot& view, Execution& e, Ending ending, Changes& changes, TimestampMs now);
 
 /// Ends an execution as cancelled; `source` is who did it (`operator_override`: with an event for
-/// operators).
+/// operators). The lease is revoked by the reconciler when that was on the way of something else.
+enum class CancelledAs : std::uint8_t { itself, member_of_flow };
 void cancel(const Snapshot& view, Execution& e, const std::string& reason,
-            const std::string& source, Changes& changes, const Context& ctx);
+            const std::string& source, Changes& changes, const Context& ctx,
+            CancelledAs as = CancelledAs::itself);
 
 /// Takes the lease off a live attempt without ending it (delay, release, children, suspension).
 void pause_attempt(const Snapshot& view, Execution& e, std::string suspension_id,

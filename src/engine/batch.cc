@@ -121,6 +121,21 @@ expected<void> Batch::load_due(std::vector<Key>& keys, SetAside<Key>& failing,
     return {};
 }
 
+std::uint64_t Batch::frames_gone(const core::Changes& changes) const {
+    std::uint64_t gone = 0;
+    for (const core::FrameTrim& trim : changes.trim_frames) {
+        gone += trim.count;
+    }
+    for (const core::Eid eid : changes.delete_executions) {
+        const auto& metas = snapshot_.streams.metas;
+        for (auto it = metas.lower_bound({eid, 0}); it != metas.end() && it->first.eid == eid;
+             ++it) {
+            gone += it->second.current ? it->second.current->retained() : 0;
+        }
+    }
+    return gone;
+}
+
 expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
     if (due_max == 0 || !next_due_ || *next_due_ > ctx_.now) {
         return {};
@@ -160,13 +175,17 @@ expected<bool> Batch::handle_due_executions(Run& run, std::size_t limit) {
         load_due<core::Eid>(due_.executions, failing_, [this](std::span<const core::Eid> eids) {
             return store_.load(eids, core::InputNeed::if_tagged_or_policy, true, snapshot_);
         }));
+    std::uint64_t frames_left = core::frames_per_sweep;
     for (const core::Eid eid : due_.executions) {
-        FF_TRY_VOID(handle_due_execution(eid, run));
+        if (frames_left == 0) {
+            return false;  // the others have theirs in the next transaction
+        }
+        FF_TRY_VOID(handle_due_execution(eid, frames_left, run));
     }
     return keys.size() < limit;
 }
 
-expected<void> Batch::handle_due_execution(core::Eid eid, Run& run) {
+expected<void> Batch::handle_due_execution(core::Eid eid, std::uint64_t& frames_left, Run& run) {
     const core::ExecutionCell* cell = snapshot_.find_cell(eid);
     if (cell == nullptr && store_.shared()) {
         return {};  // another process is at it
@@ -176,17 +195,19 @@ expected<void> Batch::handle_due_execution(core::Eid eid, Run& run) {
         failing_.add(eid, ctx_.now);
         return {};
     }
-    const auto loaded = load_more(core::HandleDue{cell->id});
+    const core::HandleDue command{cell->id, frames_left};
+    const auto loaded = load_more(command);
     if (!loaded && !is_of_the_row(loaded.error().code)) {
         return loaded;
     }
-    auto decision = loaded ? core::decide(snapshot_, core::HandleDue{cell->id}, ctx_)
+    auto decision = loaded ? core::decide(snapshot_, command, ctx_)
                            : core::Decision<bool>(std::unexpected(loaded.error()));
     if (!decision.answer) {
         warn_("due work of " + cell->id.to_string() + ": " + decision.answer.error().message());
         failing_.add(eid, ctx_.now);
         return {};
     }
+    frames_left -= std::min(frames_left, frames_gone(decision.changes));
     apply(std::move(decision.changes));
     run.due_handled += *decision.answer ? 1 : 0;
     return {};

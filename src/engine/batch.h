@@ -103,13 +103,16 @@ class Batch {
     /// Tells who cancelled a flow whether members of it are left for later transactions.
     void note_scheduled(Run& run) const;
     expected<void> handle_due(Run& run, std::size_t due_max);
+    /// Frames that these changes remove, with their executions or without.
+    [[nodiscard]] std::uint64_t frames_gone(const core::Changes& changes) const;
     /// Flows whose time has come. False: there may be more.
     expected<bool> handle_due_flows(Run& run, std::size_t limit);
     /// Work that waits in the store. The same.
     expected<bool> take_waiting_work(Run& run, std::size_t limit);
     /// Executions whose time has come. The same.
     expected<bool> handle_due_executions(Run& run, std::size_t limit);
-    expected<void> handle_due_execution(core::Eid eid, Run& run);
+    /// Removes at most `frames_left` frames with it, and counts them.
+    expected<void> handle_due_execution(core::Eid eid, std::uint64_t& frames_left, Run& run);
     /// Loads those of `keys` that can be read and leaves out the others, with a warning.
     template <class Key>
     expected<void> load_due(std::vector<Key>& keys, SetAside<Key>& failing,

@@ -30,7 +30,7 @@ using Command =
           AckCancelMember, SetFlowTags, RemoveFlowTag, SealFlow, RetryFlow, PauseFlow, ResumeFlow,
           Suspend, DeliverSignal, DeliverApprovalSignal, CreateWaitpoint, CloseWaitpoint,
           ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey,
-          core::SealSecrets, AppendFrames, CreateBudget, UpdateBudgetLimits, ReportUsage,
+          core::SealSecrets, core::PreparedAppend, CreateBudget, UpdateBudgetLimits, ReportUsage,
           ReportUsageAdmin, RecordSpend, ReleaseBudget, ResetBudget, ApproveBudget, AttachBudget,
           DetachBudget, CreateQuotaPolicy, UpdateQuotaPolicy, DeleteQuotaPolicy, AttachQuota,
           DetachQuota, CheckAdmission, ReleaseAdmission, CreateWebhook, PauseWebhook, DeleteWebhook,

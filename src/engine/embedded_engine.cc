@@ -353,6 +353,9 @@ expected<Command> EmbeddedEngine::prepare(Request request) {
                 FF_TRY(core::PreparedSpawn prepared,
                        core::prepare(std::move(op), settings_, ids, clock_->now()));
                 return Command(std::in_place_type<core::PreparedSpawn>, std::move(prepared));
+            } else if constexpr (std::is_same_v<T, AppendFrames>) {
+                FF_TRY(core::PreparedAppend prepared, core::prepare(std::move(op)));
+                return Command(std::in_place_type<core::PreparedAppend>, std::move(prepared));
             } else {
                 T args = std::move(op);
                 fill_in(args, ids, clock_->now());

@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t rows_per_page = 10'000;
 /// And as many at a time.
 constexpr std::size_t rows_per_chunk = 1'000;
+constexpr std::size_t history_chunk_min = 256;
 /// The longest history a timeline walks.
 constexpr std::size_t timeline_rows_max = 10'000;
 
@@ -223,10 +224,7 @@ class PageFiller {
         std::size_t left = rows_per_page;
         page_.at_end = false;
         while (left > 0 && page_.events.size() < op_.limit) {
-            // Without a filter every row may be wanted: no more are read than fit.
-            const std::size_t room = op_.limit - page_.events.size();
-            const std::size_t most =
-                std::min({left, rows_per_chunk, op_.filter.empty() ? room : rows_per_chunk});
+            const std::size_t most = std::min({left, rows_per_chunk, rows_wanted()});
             const auto looked_at =
                 core::is_history(op_.family)
                     ? take(reader_.events_after(place, most), place)
@@ -248,6 +246,15 @@ class PageFiller {
     }
 
   private:
+    /// Without a filter every row may be wanted: no more are read than fit. Two families share the
+    /// table of histories, though: many rows of the other may stand before the next of this one.
+    [[nodiscard]] std::size_t rows_wanted() const {
+        const std::size_t room = op_.limit - page_.events.size();
+        if (!op_.filter.empty()) {
+            return rows_per_chunk;
+        }
+        return core::is_history(op_.family) ? std::max(room, history_chunk_min) : room;
+    }
     /// How many rows there were. Stops behind the row that fills the page.
     template <class Row>
     expected<std::size_t> take(expected<std::vector<Row>> rows, std::int64_t& place) {

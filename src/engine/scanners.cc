@@ -121,8 +121,9 @@ void Scanners::run_due(TimestampMs now) {
         if (!scanner.next_at || *scanner.next_at > now) {
             continue;
         }
+        more_at_once_ = false;
         const auto result = noted(scanner, now, [&] { return run_in_background(scanner, now); });
-        const bool full = result && result->processed >= scanner.batch;
+        const bool full = result && (more_at_once_ || result->processed >= scanner.batch);
         scanner.next_at = full ? now : now + scanner.period_ms;
         report(scanner, result);
     }
@@ -239,14 +240,22 @@ expected<ScannerResult> Scanners::stream_trimmer(TimestampMs now) {
             eids.push_back(stream.eid);
         }
         FF_TRY_VOID(batch_.load_readable(eids));
+        std::uint64_t frames_left = core::frames_per_sweep;
+        bool looked = false;
         for (const core::StreamKey& stream : streams) {
             // One that another process is at is left to it.
-            if (const core::ExecutionCell* cell = batch_.snapshot().find_cell(stream.eid)) {
-                FF_TRY(const auto decision,
-                       batch_.decide_one(core::SweepStream{cell->id, stream.attempt_index}));
-                result.processed += *decision.answer ? 1 : 0;
+            const core::ExecutionCell* cell = batch_.snapshot().find_cell(stream.eid);
+            if (cell == nullptr || frames_left == 0) {
+                continue;
             }
+            FF_TRY(const auto decision, batch_.decide_one(core::SweepStream{
+                                            cell->id, stream.attempt_index, frames_left}));
+            frames_left -= decision.answer->frames;
+            result.processed += decision.answer->swept ? 1 : 0;
+            looked = true;
         }
+        // Those that were looked at are due no more, or less of them is left.
+        more_at_once_ = looked && (streams.size() == sweep_max || frames_left == 0);
         return {};
     }));
     return result;

@@ -152,6 +152,7 @@ class Scanners {
     LimitRowsAt slots_at_;
     EventTrim event_trim_;
     std::vector<core::Eid> unblock_at_;  ///< one position for each blocked bucket
+    bool more_at_once_ = false;          ///< the running pass has left something for the next
 };
 
 }  // namespace ff::engine

@@ -404,6 +404,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         const bool in_parts = answer.parts != nullptr;
         closing_ = closing_ || !keep_alive_ || service_.draining() || (in_parts && is_old_);
         undelivered_ = std::move(answer.undelivered);
+        permit_ = std::move(answer.permit);
         write_head(answer);
         if (head_.method != "HEAD" && in_parts) {
             parts_ = std::move(answer.parts);
@@ -412,6 +413,10 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
             output_ += answer.body;
         }
         status_ = answer.status;
+        if (output_.size() <= kept_bytes_max) {
+            // The network takes it at once, and the client may ask again before we hear of it.
+            permit_.reset();
+        }
         wait_for(Waits::send);
         if (!continuing_) {  // one thing is written at a time
             write_output();
@@ -507,6 +512,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
             return;
         }
         parts_.reset();
+        permit_.reset();
         service_.finished(head_, admission_.route, status_,
                           std::chrono::steady_clock::now() - began_);
         if (output_.capacity() > kept_bytes_max) {
@@ -545,6 +551,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         error_code ignored;
         socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
         socket().close(ignored);
+        permit_.reset();
         if (const auto undelivered = std::exchange(undelivered_, nullptr)) {
             undelivered();
         }
@@ -567,6 +574,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     std::string output_;
     std::function<void()> undelivered_;       ///< of the answer that is being sent
     std::shared_ptr<wire::BodyParts> parts_;  ///< the rest of it, while there is more
+    std::shared_ptr<void> permit_;            ///< that its size may hold back from others
     int status_ = 0;
     std::chrono::steady_clock::time_point began_;
     State state_ = State::idle;

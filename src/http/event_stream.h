@@ -46,9 +46,13 @@ class EventStream final : public wire::BodyParts,
     }
 
     void next(std::move_only_function<void(wire::BodyPart)> give) override {
-        service_.engine().async(
-            op_, [self = this->shared_from_this(), give = std::move(give)](
-                     expected<Page> page) mutable { give(self->part_of(std::move(page))); });
+        service_.engine().async(op_, [self = this->shared_from_this(),
+                                      give = std::move(give)](expected<Page> page) mutable {
+            wire::BodyPart part = self->part_of(std::move(page));
+            // Not ours any more: a client that has heard the end may ask for the place at once.
+            self.reset();
+            give(std::move(part));
+        });
     }
 
   private:
@@ -91,6 +95,7 @@ void stream_from(Service& service, Exchange exchange, Op op, std::shared_ptr<Per
             respond([&service, op = std::move(op), spell, permit = std::move(permit),
                      gone = std::move(gone), page = std::move(page)](Client) mutable {
                 if (!page) {
+                    permit.reset();
                     return wire::write_error(page.error(), Op::name);
                 }
                 std::string text;
@@ -101,6 +106,7 @@ void stream_from(Service& service, Exchange exchange, Op op, std::shared_ptr<Per
                     parts = std::make_shared<EventStream<Op>>(
                         service, std::move(permit), std::move(op), std::move(gone), spell);
                 }
+                permit.reset();  // before the client can hear the end
                 return begin_stream(std::move(text), std::move(parts));
             });
         });

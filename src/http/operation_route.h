@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "http/router.h"
@@ -37,12 +38,15 @@ std::optional<wire::RequestFault> early_fault(const wire::Routed& request) {
     return in.early_fault();
 }
 
-/// The answer of an operation, written on the connection's thread.
+/// The answer of an operation, written on the connection's thread. `permit` goes with it.
 template <class Op>
-void respond_with(Respond respond, expected<typename Op::Result> result) {
-    respond([result = std::move(result)](Client) {
-        return result ? wire::write_answer<Op>(*result)
-                      : wire::write_error(result.error(), Op::name);
+void respond_with(Respond respond, expected<typename Op::Result> result,
+                  std::shared_ptr<void> permit = nullptr) {
+    respond([result = std::move(result), permit = std::move(permit)](Client) mutable {
+        wire::Answer answer =
+            result ? wire::write_answer<Op>(*result) : wire::write_error(result.error(), Op::name);
+        answer.permit = std::move(permit);
+        return answer;
     });
 }
 

@@ -7,54 +7,65 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "wire/errors.h"
 
 namespace ff::http {
 
-/// How many places are taken. Those of one kind may be part of all there are, whose number is
-/// bounded too.
+/// How many places are taken: a handle, so that a permit may go when its service is gone. Those of
+/// one kind may be among all there are, whose number is bounded too.
 class Places {
   public:
-    explicit Places(std::size_t most) : most_(most) {}
-    explicit Places(Places* all) : all_(all) {}
+    explicit Places(std::size_t most) : state_(std::make_shared<State>(most)) {}
+    static Places among(const Places& all) {
+        Places places(std::numeric_limits<std::size_t>::max());
+        places.state_->all = all.state_;
+        return places;
+    }
 
     /// False when as many are taken as may be, of this kind or of all.
-    bool take(std::size_t most) {
-        if (taken_.fetch_add(1) >= most || (all_ != nullptr && !all_->take(all_->most_))) {
-            taken_.fetch_sub(1);
-            return false;
-        }
-        return true;
-    }
-    void give_back() {
-        taken_.fetch_sub(1);
-        if (all_ != nullptr) {
-            all_->give_back();
-        }
-    }
-    [[nodiscard]] std::size_t taken() const { return taken_; }
+    bool take(std::size_t most) { return state_->take(most); }
+    void give_back() { state_->give_back(); }
+    [[nodiscard]] std::size_t taken() const { return state_->taken; }
 
   private:
-    std::atomic<std::size_t> taken_{0};
-    std::size_t most_ = std::numeric_limits<std::size_t>::max();
-    Places* all_ = nullptr;
+    struct State {
+        explicit State(std::size_t limit) : most(limit) {}
+        bool take(std::size_t limit) {
+            if (taken.fetch_add(1) >= limit || (all && !all->take(all->most))) {
+                taken.fetch_sub(1);
+                return false;
+            }
+            return true;
+        }
+        void give_back() {
+            taken.fetch_sub(1);
+            if (all) {
+                all->give_back();
+            }
+        }
+        const std::size_t most;
+        std::shared_ptr<State> all;
+        std::atomic<std::size_t> taken{0};
+    };
+    std::shared_ptr<State> state_;
 };
 
 /// One of a number of places, given back when it goes.
 class Permit {
   public:
     /// Nothing when all places are taken.
-    static std::shared_ptr<Permit> take(Places& places, std::size_t most) {
-        return places.take(most) ? std::shared_ptr<Permit>(new Permit(places)) : nullptr;
+    static std::shared_ptr<Permit> take(Places places, std::size_t most) {
+        return places.take(most) ? std::shared_ptr<Permit>(new Permit(std::move(places))) : nullptr;
     }
     ~Permit() { places_.give_back(); }
     Permit(const Permit&) = delete;
     Permit& operator=(const Permit&) = delete;
 
   private:
-    explicit Permit(Places& places) : places_(places) {}
-    Places& places_;
+    explicit Permit(Places places) : places_(std::move(places)) {}
+    Places places_;
 };
 
 /// The answer to who found no place.

@@ -72,7 +72,7 @@ void read_events(Service& service, Exchange exchange) {
     service.engine().async(
         std::move(*op), [permit = std::move(permit),
                          respond = std::move(exchange.respond)](expected<EventPage> page) mutable {
-            respond_with<ReadEvents>(std::move(respond), std::move(page));
+            respond_with<ReadEvents>(std::move(respond), std::move(page), std::move(permit));
         });
 }
 

@@ -9,7 +9,12 @@ namespace ff::http {
 
 namespace {
 
+/// Answers by itself and gives nothing when there is none to be had.
 std::shared_ptr<Permit> take_permit(Service& service, Exchange& exchange) {
+    if (service.draining()) {
+        exchange.answer(wire::write_error({ErrorCode::shutting_down, {}, {}}));
+        return nullptr;
+    }
     const std::size_t most = service.options().stream_ops_max;
     auto permit = Permit::take(service.stream_ops(), most);
     if (!permit) {
@@ -31,11 +36,11 @@ void read_stream(Service& service, Exchange exchange) {
     if constexpr (requires { op->abandoned; }) {
         op->abandoned = exchange.gone;
     }
-    service.engine().async(std::move(*op),
-                           [permit = std::move(permit), respond = std::move(exchange.respond)](
-                               expected<typename Op::Result> result) mutable {
-                               respond_with<Op>(std::move(respond), std::move(result));
-                           });
+    service.engine().async(
+        std::move(*op), [permit = std::move(permit), respond = std::move(exchange.respond)](
+                            expected<typename Op::Result> result) mutable {
+            respond_with<Op>(std::move(respond), std::move(result), std::move(permit));
+        });
 }
 
 template <class Op>
@@ -83,10 +88,6 @@ void follow_stream(Service& service, Exchange exchange) {
             return;
         }
         op->after = *place;
-    }
-    if (service.draining()) {
-        exchange.answer(wire::write_error({ErrorCode::shutting_down, {}, {}}));
-        return;
     }
     auto permit = take_permit(service, exchange);
     if (!permit) {

@@ -120,9 +120,9 @@ class Service {
     Router router_;
     std::atomic<bool> draining_{false};
     Places waiting_;
-    Places polls_{&waiting_};
-    Places stream_ops_{&waiting_};
-    Places event_streams_{&waiting_};
+    Places polls_ = Places::among(waiting_);
+    Places stream_ops_ = Places::among(waiting_);
+    Places event_streams_ = Places::among(waiting_);
     FailedAttempts failed_attempts_;
     mutable std::atomic<std::uint64_t> taken_{0};
     std::mutex errands_mutex_;

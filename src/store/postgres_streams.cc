@@ -67,15 +67,18 @@ void PostgresStore::collect_streams(const StreamTable& streams, Writes& writes) 
 namespace {
 
 /// Deletes the oldest frames of a mode: $3 of them in each stream of $1, $2. The mode is a literal,
-/// so that the index of the rarer ones is used.
+/// so that the index of the rarer ones is used. The last that goes is looked for once for each
+/// stream: within the join the planner may do it for each frame, which takes minutes for many.
 std::string trim_text(FrameMode mode) {
     const std::string number = std::to_string(static_cast<int>(mode));
-    return "DELETE FROM ff_stream_frame f USING unnest($1, $2, $3) AS u(eid, attempt_index, n),"
-           " LATERAL (SELECT t.ms, t.seq FROM ff_stream_frame t WHERE t.eid = u.eid"
-           " AND t.attempt_index = u.attempt_index AND t.mode = " +
+    return "WITH last AS MATERIALIZED (SELECT u.eid, u.attempt_index, t.ms, t.seq"
+           " FROM unnest($1, $2, $3) AS u(eid, attempt_index, n),"
+           " LATERAL (SELECT s.ms, s.seq FROM ff_stream_frame s WHERE s.eid = u.eid"
+           " AND s.attempt_index = u.attempt_index AND s.mode = " +
            number +
-           " ORDER BY t.ms, t.seq LIMIT 1 OFFSET u.n - 1) last WHERE f.eid = u.eid"
-           " AND f.attempt_index = u.attempt_index AND f.mode = " +
+           " ORDER BY s.ms, s.seq LIMIT 1 OFFSET u.n - 1) t)"
+           " DELETE FROM ff_stream_frame f USING last WHERE f.eid = last.eid"
+           " AND f.attempt_index = last.attempt_index AND f.mode = " +
            number + " AND (f.ms, f.seq) <= (last.ms, last.seq)";
 }
 

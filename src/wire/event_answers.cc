@@ -54,8 +54,15 @@ Answer write_answer<ReadEvents>(const EventPage& page) {
 
 template <>
 Answer write_answer<ReadTimeline>(const EventPage& page) {
-    return ok(items_page(events_text(page.events),
-                         page.at_end ? std::nullopt : std::optional(page.next_cursor.hex())));
+    std::string out;
+    ObjectOut object(out);
+    if (page.gap) {
+        object.object("gap", *page.gap);
+    }
+    object.document("items", events_text(page.events));
+    object.field("next_cursor", page.at_end ? std::nullopt : std::optional(page.next_cursor.hex()));
+    object.close();
+    return ok(std::move(out));
 }
 
 template <>
@@ -114,6 +121,9 @@ expected<EventPage> result_of(const ReadEvents&, const json& body) {
 
 expected<EventPage> result_of(const ReadTimeline& op, const json& body) {
     EventPage out;
+    if (const json* gap = body.find("gap")) {
+        FF_TRY(out.gap, object_of<EventGap>(*gap));
+    }
     FF_TRY(out.events, events_of(body, "items"));
     const auto next = next_cursor_of(body);
     out.at_end = !next;

@@ -63,6 +63,7 @@ struct Answer {
     /// Called if it could not be handed over, so that what it gives away can be taken back.
     std::function<void()> undelivered = nullptr;
     std::shared_ptr<BodyParts> parts = nullptr;  ///< what follows `body`, if it is not all
+    std::shared_ptr<void> permit = nullptr;      ///< let go once the network has taken it
 };
 
 }  // namespace ff::wire

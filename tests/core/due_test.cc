@@ -281,6 +281,44 @@ TEST(Retention, starts_anew_after_a_replay) {
     )");
 }
 
+TEST(Retention, of_an_execution_with_many_frames_drops_those_first) {
+    Settings settings;
+    settings.retention_ms = 5000;
+    Scenario s(settings);
+    s.play(R"(
+        create a    |
+        claim w1    | a fresh initial #0 e1
+        complete a  | completed
+        pass 5000   |
+    )");
+    s.records.executions.at(s.id("a")).has_streams = true;
+    const auto due_with = [&](std::uint64_t frames_max) {
+        const HandleDue command{s.id("a"), frames_max};
+        ReadSet set;
+        reads(command, set);
+        Snapshot view = s.empty_view();
+        s.load(set, view);
+        StreamMeta meta;
+        meta.key = {view.execution(s.id("a"))->eid, 0};
+        meta.retained_durable = 20;
+        meta.retained_best_effort = 5;
+        view.streams.load_meta(meta.key, meta);
+        auto decision = decide(view, command, s.context());
+        EXPECT_EQ(*decision.answer, true);
+        return std::move(decision.changes);
+    };
+    const Changes some = due_with(22);
+    EXPECT_TRUE(some.delete_executions.empty());
+    ASSERT_EQ(some.trim_frames.size(), 2U);
+    EXPECT_EQ(some.trim_frames[0].count, 20U);
+    EXPECT_EQ(some.trim_frames[1].count, 2U);
+    ASSERT_EQ(some.put_streams.size(), 1U);
+    EXPECT_EQ(some.put_streams[0].retained(), 3U);
+    const Changes all = due_with(25);
+    EXPECT_EQ(all.delete_executions.size(), 1U);
+    EXPECT_TRUE(all.trim_frames.empty()) << "they go with it";
+}
+
 // ------------------------------------------------------------------------------------- timers
 
 TEST(Timer, a_renewal_keeps_the_earlier_timer_which_finds_nothing_and_is_armed_again) {

@@ -317,12 +317,12 @@ TEST(RotateWaitpointKey, is_told_without_secrets) {
     vault.rotate("k1", secret_a, 7);
     vault.rotate("k2", secret_b, 7);
     ASSERT_EQ(vault.events.size(), 2U);
-    EXPECT_EQ(vault.events[0].payload, R"({"new_kid":"k1","grace_ms":7,"gc_count":0})");
+    EXPECT_EQ(vault.events[0].payload, R"({"kid":"k1","new_kid":"k1","grace_ms":7,"gc_count":0})");
     EXPECT_EQ(vault.events[1].family, LogFamily::operator_);
     EXPECT_EQ(vault.events[1].type, "secret_rotated");
     EXPECT_EQ(vault.events[1].at, vault.now);
     EXPECT_EQ(vault.events[1].payload,
-              R"({"previous_kid":"k1","new_kid":"k2","grace_ms":7,"gc_count":0})");
+              R"({"previous_kid":"k1","kid":"k2","new_kid":"k2","grace_ms":7,"gc_count":0})");
 }
 
 TEST(WaitpointKeys, no_refusal_tells_a_secret) {

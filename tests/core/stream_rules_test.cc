@@ -97,6 +97,22 @@ TEST(Sweeps, LookWhenSomethingMayGo) {
     EXPECT_EQ(next_sweep(meta, StreamClosure{20, {}}, 100), 70);
 }
 
+TEST(DropFrames, NoMoreThanMayGoAtOnce) {
+    StreamMeta meta;
+    meta.retained_durable = 6;
+    meta.retained_summary = 3;
+    meta.retained_best_effort = 2;
+    Changes changes;
+    EXPECT_EQ(drop_frames(meta, 8, changes), 8U);
+    EXPECT_EQ(changes.trim_frames,
+              (std::vector<FrameTrim>{{{}, FrameMode::durable, 6}, {{}, FrameMode::summary, 2}}));
+    EXPECT_EQ(meta.retained(), 3U);
+    EXPECT_EQ(drop_frames(meta, FrameMode::best_effort, 8, changes), 2U);
+    EXPECT_EQ(drop_frames(meta, 8, changes), 1U);
+    EXPECT_EQ(drop_frames(meta, 8, changes), 0U);
+    EXPECT_EQ(changes.trim_frames.size(), 4U) << "nothing is told of what was not there";
+}
+
 TEST(Closure, FollowsFromTheAttempt) {
     Execution e;
     e.current_attempt_index = 1;

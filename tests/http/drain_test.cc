@@ -80,6 +80,45 @@ TEST(Drain, NewPollsAreRefusedAndReadinessIsGone) {
     EXPECT_TRUE(drained.get());
 }
 
+/// The path of the stream of a task that a worker has.
+std::string started_stream(const TestServer& server) {
+    const std::string id = server.create();
+    EXPECT_EQ(text_of(server.claim(), "execution_id"), id);
+    return "/v1/executions/" + encoded(id) + "/attempts/0/stream";
+}
+
+TEST(Drain, NewStreamReadsAndTailsAreRefused) {
+    TestServer server;
+    const std::string path = started_stream(server);
+    std::vector<RawClient> clients;
+    for (const char* rest : {"", "/tail?after=0-0", "/tail?after=0-0&block_ms=30000", "/sse"}) {
+        clients.push_back(half_sent(server, "GET", path + rest, 2));
+    }
+    auto drained = drain(server);
+    for (RawClient& client : clients) {
+        const RawAnswer refused = client.ask("{}");
+        EXPECT_EQ(refused.status, 503);
+        EXPECT_EQ(refused.member("code"), "shutting_down");
+        EXPECT_EQ(refused.header("Retry-After"), "1");
+    }
+    EXPECT_TRUE(drained.get());
+}
+
+TEST(Drain, ParkedTailsAreAnsweredWithAnOpenPage) {
+    TestServer server;
+    const std::string path = started_stream(server);
+    RawClient client = server.connect();
+    ASSERT_TRUE(client.send(request_text("GET", path + "/tail?after=0-0&block_ms=30000")));
+    ASSERT_TRUE(
+        eventually("it waits", [&] { return server.server().service().stream_ops().taken() == 1; }));
+    auto drained = drain(server);
+    const RawAnswer answer = client.read_answer();
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_TRUE(answer.document().find("frames")->if_array()->empty());
+    EXPECT_EQ(answer.member("closed_at"), "");
+    EXPECT_TRUE(drained.get());
+}
+
 TEST(Drain, IdleConnectionsAreClosedAndNewOnesNotTaken) {
     TestServer server;
     RawClient idle = server.connect();

@@ -245,6 +245,64 @@ TEST(EventsOverHttp, ManyEventsComeThroughASlowConnection) {
     }
 }
 
+TEST(EventsOverHttp, WhoComesTooLateIsToldOfTheGap) {
+    EngineOptions kept;
+    kept.event_rows_max = 2;
+    TestOptions options;
+    options.engine = *Engine::open("memory:", kept);
+    TestServer server(options);
+    const std::string beginning = server.get("/v1/events/completion").member("next_cursor");
+    for (int i = 0; i < 5; ++i) {
+        complete(server);
+    }
+    ASSERT_TRUE(server.engine().run(RunScanner{"event_trimmer"}));
+    EventReader reader(server, "/v1/events/completion?cursor=" + beginning);
+    const std::string gap = reader.next_event();
+    EXPECT_EQ(line_of(gap, "event"), "gap");
+    EXPECT_EQ(line_of(gap, "id"), beginning) << "who breaks off here is told again";
+    EXPECT_EQ(text_of(data_of(gap), "missed_from"), beginning);
+    EXPECT_GT(text_of(data_of(gap), "oldest"), beginning);
+    const std::string next = reader.next_event();
+    EXPECT_EQ(line_of(next, "event"), "completed");
+    EXPECT_GE(line_of(next, "id"), text_of(data_of(gap), "oldest"));
+}
+
+TEST(EventsOverHttp, ATimelineTellsItsGap) {
+    EngineOptions kept;
+    kept.event_rows_max = 1;
+    TestOptions options;
+    options.engine = *Engine::open("memory:", kept);
+    TestServer server(options);
+    const std::string id = server.create();
+    const json task = server.claim();
+    const std::string path = "/v1/executions/" + encoded(id);
+    const RawAnswer whole = server.get(path + "/timeline");
+    EXPECT_EQ(whole.status, 200) << whole.body;
+    EXPECT_EQ(whole.document().find("gap"), nullptr);
+    ASSERT_EQ(
+        server.post(path + "/attempts/0/complete", R"({"fence":)" + fence_of(task) + "}").status,
+        200);
+    ASSERT_TRUE(server.engine().run(RunScanner{"event_trimmer"}));
+    const json told = server.get(path + "/timeline").document();
+    ASSERT_NE(told.find("gap"), nullptr);
+    EXPECT_EQ(text_of(*told.find("gap"), "oldest"),
+              text_of(told.find("items")->if_array()->front(), "cursor"));
+}
+
+TEST(EventsOverHttp, WhoHasHisPageMayWaitAgainAtOnce) {
+    TestOptions options;
+    options.service.event_streams_max = 1;
+    TestServer server(options);
+    complete(server);
+    RawClient one = server.connect();
+    RawClient two = server.connect();
+    const std::string ask =
+        request_text("GET", "/v1/events/completion?cursor=earliest&block_ms=30000");
+    for (int i = 0; i < 200; ++i) {
+        ASSERT_EQ((i % 2 == 0 ? one : two).ask(ask).status, 200) << i;
+    }
+}
+
 // --------------------------------------------------------------------------------------- streams
 
 TEST(StreamsOverHttp, FramesComeAsTheyAreWrittenAndTheEndIsTold) {
@@ -292,6 +350,70 @@ TEST(StreamsOverHttp, AReaderThatLeavesGivesItsPlaceBack) {
     reader.client().reset();
     EXPECT_TRUE(eventually("the place is free again",
                            [&] { return server.get(stream_path(task) + "stream").status == 200; }));
+}
+
+TEST(StreamsOverHttp, ReadsAndTailsShareOnePool) {
+    TestOptions options;
+    options.service.stream_ops_max = 2;
+    TestServer server(options);
+    const json task = started(server);
+    const std::string at = stream_path(task) + "stream";
+    RawClient one = server.connect();
+    RawClient two = server.connect();
+    ASSERT_TRUE(one.send(request_text("GET", at + "/tail?after=0-0&block_ms=30000")));
+    ASSERT_TRUE(two.send(request_text("GET", at + "/tail?after=0-0&block_ms=30000")));
+    ASSERT_TRUE(
+        eventually("both wait", [&] { return server.server().service().stream_ops().taken() == 2; }));
+    for (const char* rest : {"", "/tail?after=0-0", "/sse"}) {
+        const RawAnswer refused = server.get(at + rest);
+        EXPECT_EQ(refused.status, 429) << rest;
+        EXPECT_NE(refused.body.find("stream_ops"), std::string::npos) << refused.body;
+    }
+    append(server, task, "one");  // which takes no place
+    EXPECT_EQ(one.read_answer().status, 200);
+    EXPECT_EQ(two.read_answer().status, 200);
+    EXPECT_EQ(server.get(at).status, 200);
+}
+
+TEST(StreamsOverHttp, WhoHasHisAnswerMayAskAgainAtOnce) {
+    TestOptions options;
+    options.service.stream_ops_max = 1;
+    TestServer server(options);
+    const json task = started(server);
+    append(server, task, "one");
+    RawClient one = server.connect();
+    RawClient two = server.connect();
+    for (int i = 0; i < 200; ++i) {
+        RawClient& client = i % 2 == 0 ? one : two;
+        ASSERT_EQ(client.ask(request_text("GET", stream_path(task) + "stream")).status, 200) << i;
+    }
+}
+
+// A permit was given back as soon as the engine had answered: any number of large pages could wait
+// for clients that did not read.
+TEST(StreamsOverHttp, ALargePageKeepsItsPlaceUntilItHasBeenTaken) {
+    TestOptions options;
+    options.service.stream_ops_max = 1;
+    TestServer server(options);
+    const ExecutionId id = *ExecutionId::parse(server.create());
+    const json task = server.claim();
+    AppendFrames op;
+    op.lease = LeaseRef(id);
+    op.lease.lease_id = *LeaseId::parse(text_of(task, "lease_id"));
+    op.lease.lease_epoch = std::stoull(text_of(task, "lease_epoch"));
+    op.lease.attempt_id = *AttemptId::parse(text_of(task, "attempt_id"));
+    Frame frame;
+    frame.payload = std::string(60'000, 'x');
+    op.frames.assign(100, frame);
+    const auto appended = server.engine().run(op);
+    ASSERT_TRUE(appended) << appended.error().message();
+    RawClient slow = RawClient::with_small_buffer(server.port());
+    const std::string ask = request_text("GET", stream_path(task) + "stream?limit=1000");
+    ASSERT_TRUE(slow.send(ask));
+    ASSERT_TRUE(slow.hears_within(patience));
+    EXPECT_EQ(server.get(stream_path(task) + "stream?limit=1").status, 429);
+    EXPECT_GT(slow.read_answer().body.size(), 6'000'000U);
+    EXPECT_EQ(slow.ask(request_text("GET", stream_path(task) + "stream?limit=1")).status, 200);
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <thread>
 
@@ -128,8 +130,8 @@ class Receiver {
 
 class Webhooks : public testing::Test {
   protected:
-    void SetUp() override {
-        EngineOptions options;
+    void SetUp() override { open({}); }
+    void open(EngineOptions options) {
         options.clock = clock_;
         auto engine = Engine::open("memory:", options);
         ASSERT_TRUE(engine) << engine.error().message();
@@ -137,11 +139,13 @@ class Webhooks : public testing::Test {
     }
     void TearDown() override { sender_.reset(); }
 
-    void start_sending(const std::string& allow = "127.0.0.1") {
+    void start_sending(const std::string& allow = "127.0.0.1",
+                       std::chrono::milliseconds client_idle = std::chrono::seconds(5)) {
         client::WebhookSenderOptions options;
         options.addresses = *net::AddressRules::parse(allow);
         options.holder = "test";
         options.look_every = std::chrono::milliseconds(5);
+        options.client_idle = client_idle;
         options.wait_ms = 1'000;
         sender_ = std::make_unique<client::WebhookSender>(engine_, options);
     }
@@ -288,6 +292,47 @@ TEST_F(Webhooks, WhatIsPausedOrDeletedIsNotDeliveredAnyMore) {
     ASSERT_TRUE(eventually("it is written down", [&] { return look(other).delivered == 1; }));
     tell("2");
     EXPECT_TRUE(receiver_.next().head.starts_with("POST /other "));
+}
+
+TEST_F(Webhooks, AGapIsTold) {
+    open({.event_rows_max = 2});
+    const WebhookId id = create(receiver_.url());
+    const EventCursor beginning = look(id).cursor;
+    for (int i = 0; i < 5; ++i) {
+        tell(std::to_string(i));
+    }
+    ASSERT_TRUE(engine_->run(RunScanner{"event_trimmer"}));
+    start_sending();
+    const Receiver::Delivery delivery = receiver_.next();
+    const auto body = js::parse(delivery.body);
+    ASSERT_TRUE(body && body->find("gap") != nullptr) << delivery.body;
+    EXPECT_EQ(text_of(*body->find("gap"), "missed_from"), beginning.hex());
+    const auto events = delivery.events();
+    ASSERT_EQ(events.size(), 2U);
+    EXPECT_EQ(text_of(events[0], "value"), "3");
+    EXPECT_EQ(text_of(*body->find("gap"), "oldest"), text_of(events[0], "cursor"));
+    ASSERT_TRUE(eventually("it is written down", [&] { return look(id).delivered == 2; }));
+    tell("5");
+    EXPECT_EQ(receiver_.next().body.find("\"gap\""), std::string::npos) << "once";
+}
+
+/// Threads of this process.
+std::size_t threads() {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+// There was a thread for each receiving host for as long as it took what it got.
+TEST_F(Webhooks, AHostThatNothingIsSentToKeepsNoThread) {
+    const WebhookId id = create(receiver_.url());
+    start_sending("127.0.0.1", std::chrono::milliseconds(0));
+    const std::size_t before = threads();
+    for (std::uint64_t i = 1; i <= 2; ++i) {
+        tell(std::to_string(i));
+        EXPECT_EQ(receiver_.next().events().size(), 1U);
+        ASSERT_TRUE(eventually("it is written down", [&] { return look(id).delivered == i; }));
+        EXPECT_TRUE(eventually("its thread goes", [&] { return threads() <= before; }));
+    }
 }
 
 TEST_F(Webhooks, ASenderThatStopsGivesItsPlaceBack) {

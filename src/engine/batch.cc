@@ -18,8 +18,9 @@ constexpr DurationMs failing_retry_ms = 1'000;
 /// A row that failed as often as this in a row is left alone for longer.
 constexpr int failures_max = 3;
 constexpr DurationMs failing_rest_ms = 60'000;
-/// A queue that another process was at is looked at again after so long.
+/// A queue that another process was at is looked at again after so long, and so is what is due.
 constexpr DurationMs turns_pause_ms = 2;
+constexpr DurationMs due_pause_ms = 5;
 
 template <class C>
 constexpr bool is_claim = std::is_same_v<C, Claim> || std::is_same_v<C, ClaimForWorker>;
@@ -116,6 +117,20 @@ expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
     }
     run.due_taken = due_now_.size();
     FF_TRY_VOID(store_.load(due_now_, core::InputNeed::if_tagged_or_policy, true, snapshot_));
+    // Where asking is dear, all of them ask together; each does once more before it is decided.
+    while (store_.shared()) {
+        core::ReadSet set;
+        for (const core::Eid eid : due_now_) {
+            if (const core::ExecutionCell* cell = snapshot_.find_cell(eid)) {
+                core::reads_more(snapshot_, core::HandleDue{cell->id}, set);
+            }
+        }
+        if (set.empty()) {
+            break;
+        }
+        FF_TRY_VOID(load(set));
+    }
+    std::size_t had = 0;
     for (core::Eid eid : due_now_) {
         const core::ExecutionCell* cell = snapshot_.find_cell(eid);
         if (cell == nullptr && store_.shared()) {
@@ -126,6 +141,7 @@ expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
             set_aside(failing_[eid]);
             continue;
         }
+        had += 1;
         FF_TRY_VOID(load_more(core::HandleDue{cell->id}));
         auto decision = core::decide(snapshot_, core::HandleDue{cell->id}, ctx_);
         if (!decision.answer) {
@@ -151,6 +167,9 @@ expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
         std::ranges::for_each(failing_, try_again);
         std::ranges::for_each(failing_limits_, try_again);
     }
+    if (!all && had == 0 && run.due_handled == 0 && store_.shared()) {
+        next_due_ = ctx_.now + due_pause_ms;  // others are at all of it, and may leave it as it is
+    }
     return {};
 }
 
@@ -161,7 +180,12 @@ expected<bool> Batch::handle_due_flows(Run& run, std::size_t limit) {
     if (!flows.empty()) {
         FF_TRY_VOID(store_.load(set, snapshot_));
     }
+    bool passed_over = false;
     for (const FlowId& id : flows) {
+        if (!snapshot_.knows_flow(id)) {
+            passed_over = true;  // another process is at it
+            continue;
+        }
         auto decision = core::decide(snapshot_, core::HandleFlowDue{id}, ctx_);
         if (!decision.answer) {
             warn_("due work of flow " + id.to_string() + ": " + decision.answer.error().message());
@@ -178,7 +202,7 @@ expected<bool> Batch::handle_due_flows(Run& run, std::size_t limit) {
     }
     apply(std::move(taken));
     run.due_handled += waiting.size();
-    return flows.size() < limit && waiting.size() < limit;
+    return flows.size() < limit && waiting.size() < limit && !passed_over;
 }
 
 expected<std::uint64_t> Batch::handle_limit(const core::LimitKey& key, bool offers_lapse) {
@@ -479,8 +503,7 @@ bool Batch::anything_to_write() const {
 expected<void> Batch::commit(Run& run) {
     if (!anything_to_write()) {
         store_.rollback();
-        snapshot_.clear();
-        ready_.committed();
+        after_commit();  // a turn that is still owed is looked at again all the same
         return {};
     }
     FF_TRY_VOID(store_.commit(snapshot_, ctx_.now, settings_.retention_ms));

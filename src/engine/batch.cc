@@ -15,8 +15,9 @@ namespace {
 
 /// Due work that failed, and nobody knows by whom, is tried again after this time.
 constexpr DurationMs failing_retry_ms = 1'000;
-/// A queue that another process was at is looked at again after so long.
+/// A queue that another process was at is looked at again after so long, and so is what is due.
 constexpr DurationMs turns_pause_ms = 2;
+constexpr DurationMs due_pause_ms = 5;
 
 template <class C>
 constexpr bool is_claim = std::is_same_v<C, Claim> || std::is_same_v<C, ClaimForWorker>;
@@ -141,6 +142,7 @@ expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
         return {};
     }
     bool all = true;
+    due_had_ = 0;
     for (const auto handle : {&Batch::handle_due_flows, &Batch::take_waiting_work,
                               &Batch::handle_due_limits, &Batch::handle_due_executions}) {
         FF_TRY(const bool all_of_it, (this->*handle)(run, due_max));
@@ -150,6 +152,10 @@ expected<void> Batch::handle_due(Run& run, std::size_t due_max) {
         all = all && all_of_it;
     }
     if (!all) {
+        if (due_had_ == 0 && run.due_handled == 0 && store_.shared()) {
+            // Others are at all of it, and may leave it as it is.
+            next_due_ = ctx_.now + due_pause_ms;
+        }
         return {};
     }
     // What this batch arms itself is added after the commit.
@@ -175,6 +181,7 @@ expected<bool> Batch::handle_due_executions(Run& run, std::size_t limit) {
         load_due<core::Eid>(due_.executions, failing_, [this](std::span<const core::Eid> eids) {
             return store_.load(eids, core::InputNeed::if_tagged_or_policy, true, snapshot_);
         }));
+    FF_TRY_VOID(load_more_of_due());
     std::uint64_t frames_left = core::frames_per_sweep;
     for (const core::Eid eid : due_.executions) {
         if (frames_left == 0) {
@@ -183,6 +190,26 @@ expected<bool> Batch::handle_due_executions(Run& run, std::size_t limit) {
         FF_TRY_VOID(handle_due_execution(eid, frames_left, run));
     }
     return keys.size() < limit;
+}
+
+/// Where asking is dear, all of them ask together; each does once more before it is decided.
+expected<void> Batch::load_more_of_due() {
+    while (store_.shared()) {
+        core::ReadSet set;
+        for (const core::Eid eid : due_.executions) {
+            if (const core::ExecutionCell* cell = snapshot_.find_cell(eid)) {
+                core::reads_more(snapshot_, core::HandleDue{cell->id}, set);
+            }
+        }
+        if (set.empty()) {
+            break;
+        }
+        if (const auto loaded = load(set); !loaded) {
+            // Of one that cannot be read the others hear nothing: it is found when it asks alone.
+            return is_of_the_row(loaded.error().code) ? expected<void>() : loaded;
+        }
+    }
+    return {};
 }
 
 expected<void> Batch::handle_due_execution(core::Eid eid, std::uint64_t& frames_left, Run& run) {
@@ -195,6 +222,7 @@ expected<void> Batch::handle_due_execution(core::Eid eid, std::uint64_t& frames_
         failing_.add(eid, ctx_.now);
         return {};
     }
+    due_had_ += 1;
     const core::HandleDue command{cell->id, frames_left};
     const auto loaded = load_more(command);
     if (!loaded && !is_of_the_row(loaded.error().code)) {
@@ -223,7 +251,12 @@ expected<bool> Batch::handle_due_flows(Run& run, std::size_t limit) {
         set.flows.assign(ids.begin(), ids.end());
         return store_.load(set, snapshot_);
     }));
+    bool passed_over = false;
     for (const FlowId& id : due_.flows) {
+        if (!snapshot_.knows_flow(id)) {
+            passed_over = true;  // another process is at it
+            continue;
+        }
         auto decision = core::decide(snapshot_, core::HandleFlowDue{id}, ctx_);
         if (!decision.answer) {
             warn_("due work of flow " + id.to_string() + ": " + decision.answer.error().message());
@@ -233,7 +266,7 @@ expected<bool> Batch::handle_due_flows(Run& run, std::size_t limit) {
         apply(std::move(decision.changes));
         run.due_handled += *decision.answer ? 1 : 0;
     }
-    return flows.size() < limit;
+    return flows.size() < limit && !passed_over;
 }
 
 expected<bool> Batch::take_waiting_work(Run& run, std::size_t limit) {
@@ -571,8 +604,7 @@ bool Batch::anything_to_write() const {
 expected<void> Batch::commit(Run& run) {
     if (!anything_to_write()) {
         store_.rollback();
-        snapshot_.clear();
-        ready_.committed();
+        after_commit();  // a turn that is still owed is looked at again all the same
         return {};
     }
     FF_TRY_VOID(store_.commit(snapshot_, ctx_.now, settings_.retention_ms));

@@ -113,6 +113,7 @@ class Batch {
     expected<bool> handle_due_executions(Run& run, std::size_t limit);
     /// Removes at most `frames_left` frames with it, and counts them.
     expected<void> handle_due_execution(core::Eid eid, std::uint64_t& frames_left, Run& run);
+    expected<void> load_more_of_due();
     /// Loads those of `keys` that can be read and leaves out the others, with a warning.
     template <class Key>
     expected<void> load_due(std::vector<Key>& keys, SetAside<Key>& failing,
@@ -192,6 +193,7 @@ class Batch {
     std::vector<core::FlowWork> work_;         ///< what follows from changes of this transaction
     std::vector<core::LimitWork> limit_work_;  ///< slots that are given back by it
     std::size_t rows_changed_ = 0;             ///< by it
+    std::size_t due_had_ = 0;                  ///< executions that were due, and not another's
     std::uint64_t joins_resumed_ = 0;          ///< cancels of siblings that it goes on with
     SetAside<core::Eid> failing_;
     SetAside<FlowId> failing_flows_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "core/admission.h"
@@ -116,14 +118,21 @@ expected<void> ClaimDesk::serve(std::vector<Pending> claims, Waiting waiting,
 void ClaimDesk::expect(const std::vector<Pending>& commands) {
     std::map<ReadyIndex::Group*, std::size_t> demands;
     std::vector<std::shared_ptr<ReadyIndex::Group>> groups;  // kept while they are named
+    std::set<std::string_view> made_on;                      // those who wait there are served
     for (const Pending& pending : commands) {
         if (takes_any(pending.command)) {
             groups.push_back(ready_.group(demand_by(pending.command)));
             demands[groups.back().get()] += wanted(pending);
+        } else if (const auto* create = ff::get_if<core::PreparedCreate>(&pending.command)) {
+            made_on.insert(create->route.lane);
         }
     }
+    const auto is_met = [&](const ReadyIndex::Group& group) {
+        return std::ranges::any_of(group.demand.lanes,
+                                   [&](const std::string& lane) { return made_on.contains(lane); });
+    };
     for (const auto& [group, desk] : desks_) {
-        if (recheck_all_ || demands.contains(group)) {
+        if (recheck_all_ || demands.contains(group) || is_met(*group)) {
             demands[group] += demand_of(desk);
         }
     }

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -28,6 +29,9 @@ constexpr Oid text_type = 25;
 constexpr Oid bytea_type = 17;
 
 constexpr int binary = 1;
+
+/// A session remembers so many texts and plans at most.
+constexpr std::size_t prepared_max = 500;
 
 template <class T>
 void append_number(std::string& out, T value) {
@@ -138,6 +142,10 @@ void PgParams::bytes(std::string_view value) { values_.push_back({0, std::string
 
 void PgParams::array(const PgArray& values) {
     values_.push_back({values.type_id(), values.encoded()});
+}
+
+void PgParams::append(PgParams more) {
+    std::ranges::move(more.values_, std::back_inserter(values_));
 }
 
 // ----------------------------------------------------------------------------------------- rows
@@ -429,8 +437,18 @@ bool PgConnection::send(const Queued& item, std::vector<const std::string*>& ans
                                lengths.data(), formats.data(), binary) == 1;
 }
 
+/// Sets are written by one text for each choice of columns, and there may be many choices.
+expected<void> PgConnection::forget_prepared() {
+    FF_TRY_VOID(execute("DEALLOCATE ALL"));
+    prepared_.clear();
+    return {};
+}
+
 expected<std::vector<PgRows>> PgConnection::run_queued() {
     std::vector<Queued> items = std::exchange(queued_, {});
+    if (prepared_.size() > prepared_max && PQtransactionStatus(connection_) == PQTRANS_IDLE) {
+        FF_TRY_VOID(forget_prepared());
+    }
     FF_TRY_VOID(enter_pipeline());
     std::vector<const std::string*> answers;
     for (const Queued& item : items) {
@@ -441,7 +459,11 @@ expected<std::vector<PgRows>> PgConnection::run_queued() {
     if (PQpipelineSync(connection_) != 1) {
         return std::unexpected(lose("sending to PostgreSQL"));
     }
-    return answers_of(answers);
+    auto rows = answers_of(answers);
+    if (texts_.size() > prepared_max) {
+        texts_.clear();
+    }
+    return rows;
 }
 
 expected<std::vector<PgRows>> PgConnection::answers_of(
@@ -553,6 +575,23 @@ expected<int> schema_version(PgConnection& db) {
 }
 
 expected<int> schema_version(PgInside& db) { return schema_version(*db.db_); }
+
+expected<void> check_search_path(PgConnection& db) {
+    FF_TRY(const std::string elsewhere,
+           db.scalar("SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid ="
+                     " c.relnamespace WHERE c.oid = to_regclass('ff_schema_migration')"
+                     " AND n.nspname IS DISTINCT FROM current_schema()"));
+    if (elsewhere.empty()) {
+        return {};
+    }
+    FF_TRY(const std::string here, db.scalar("SELECT COALESCE(current_schema(), 'none')"));
+    return ff::fail(ErrorCode::store_open_failed,
+                    db.where() + " has a store in the schema " + elsewhere +
+                        ", but what is made there goes into " + here +
+                        "; set search_path so that " + elsewhere +
+                        " comes first, for the role or with options=-csearch_path%3D" + elsewhere +
+                        " in the address");
+}
 
 expected<int> known_schema_version(PgConnection& db) {
     FF_TRY(const int version, schema_version(db));

@@ -58,6 +58,9 @@ class PgParams {
     void text_copy(const std::string& value) { bytes(value); }
     void bytes_copy(const std::string& value) { bytes(value); }
     void array(const PgArray& values);
+    /// Those of another statement, behind these.
+    void append(PgParams more);
+    [[nodiscard]] std::size_t size() const { return values_.size(); }
     void clear() { values_.clear(); }
 
   private:
@@ -101,9 +104,11 @@ class PgRows {
 class PgConnection {
   public:
     static constexpr Dialect dialect = Dialect::postgres;
-    /// The number is ours and arbitrary: whoever holds this lock migrates.
+    /// The first number is ours and arbitrary: whoever holds this lock migrates what is in the
+    /// schema. Whatever the role's default is, who had to wait sees what the one before has done.
     static constexpr const char* begin_migration =
-        "BEGIN; SELECT pg_advisory_xact_lock(7020584509)";
+        "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(70205846,"
+        " (SELECT CAST(oid AS integer) FROM pg_namespace WHERE nspname = current_schema()))";
 
     /// `store_open_failed` in one line that says what to do, without the password.
     static expected<std::unique_ptr<PgConnection>> open(const std::string& url);
@@ -128,6 +133,8 @@ class PgConnection {
     void forget_queued() { queued_.clear(); }
     /// How often run_queued() has brought answers.
     [[nodiscard]] std::uint64_t round_trips() const { return round_trips_; }
+    /// How many texts are prepared; beyond a bound they are all forgotten.
+    [[nodiscard]] std::size_t prepared() const { return prepared_.size(); }
 
     /// False once the connection is lost: then nothing works any more.
     [[nodiscard]] bool alive() const;
@@ -161,6 +168,7 @@ class PgConnection {
     Error lose(const std::string& doing);
     Error failure(const pg_result* result);
     expected<std::vector<PgRows>> answers_of(const std::vector<const std::string*>& answers);
+    expected<void> forget_prepared();
     bool send(const Queued& item, std::vector<const std::string*>& answers);
     expected<void> enter_pipeline();
     expected<void> leave_pipeline();
@@ -262,6 +270,10 @@ expected<PgServer> server_of(PgConnection& connection);
 /// `store_open_failed` when a store cannot be used there, or read.
 enum class PgUse : std::uint8_t { read, write };
 expected<void> check_server(const PgServer& server, const std::string& where, PgUse use);
+
+/// `store_open_failed` when a store is found along the search path, but what is made goes elsewhere:
+/// a migration would leave half of it there.
+expected<void> check_search_path(PgConnection& db);
 
 /// The version of a store this program knows exactly, for who only reads; otherwise as
 /// check_known_version(), and `store_open_failed` for a database that holds no store.

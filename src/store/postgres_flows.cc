@@ -204,18 +204,6 @@ expected<std::vector<FlowId>> PostgresStore::held_flows() {
 
 // -------------------------------------------------------------------------------------- scans
 
-expected<std::vector<FlowId>> PostgresStore::scan_due_flows(TimestampMs now, std::size_t limit) {
-    begun_ = true;
-    return due_flows(*texts_, now, limit);
-}
-
-expected<std::vector<core::FlowWorkKey>> PostgresStore::scan_work(TimestampMs now,
-                                                                  std::size_t limit,
-                                                                  Snapshot& snapshot) {
-    begun_ = true;
-    return due_work(texts_->get(lock_work_due), now, limit, snapshot);
-}
-
 expected<std::vector<FlowId>> PostgresStore::scan_flows(const std::optional<FlowId>& after,
                                                         std::size_t limit) {
     begun_ = true;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <concepts>
 #include <functional>
 #include <map>
@@ -19,21 +21,38 @@
 
 namespace ff::store {
 
+/// Numbers of routes are drawn before they are committed, so a lower one may appear after a higher.
+inline constexpr RouteId route_slack = 1'000;
+
 // In the order of ids, waiting: two transactions that want the same rows take them one after the
 // other.
-inline const std::string lock_by_id =
-    sql::select_where<core::Execution>("id = ANY($1) ORDER BY id FOR UPDATE");
+// Behind each row stands the number of the transaction.
+inline const std::string lock_by_id = "SELECT " + column_list<core::Execution>("t.") +
+                                      ", CAST(pg_current_xact_id() AS text) FROM ff_exec_core t"
+                                      " WHERE id = ANY($1) ORDER BY id FOR UPDATE";
 // Without waiting: order does not matter, and who is locked is being seen to by another.
-inline const std::string lock_by_eid =
-    sql::select_where<core::Execution>("eid = ANY($1) FOR UPDATE SKIP LOCKED");
+inline const std::string lock_by_eid = "SELECT " + column_list<core::Execution>("t.") +
+                                       ", CAST(pg_current_xact_id() AS text) FROM ff_exec_core t"
+                                       " WHERE eid = ANY($1) FOR UPDATE SKIP LOCKED";
 inline const std::string inputs_by_eid = sql::select_where<core::ExecutionInput>("eid = ANY($1)");
 inline const std::string grants_by_eid = sql::select_where<core::GrantRow>("eid = ANY($1)");
 inline const std::string attempts_by_key =
     "SELECT " + column_list<core::Attempt>("t.") +
     " FROM unnest($1, $2) AS u(eid, attempt_index) JOIN ff_attempt t"
     " ON t.eid = u.eid AND t.attempt_index = u.attempt_index";
-// Not locked: a create must not wait for every other create on its lane.
-inline const std::string lanes_by_name = sql::select_where<core::Lane>("lane_id = ANY($1)");
+// What creates and claims look at beside executions, in one statement: a row for each lane, or one
+// without a lane, that begins with the number of the transaction (which gets one if $3 is 1), the
+// numbers of the routes above $2, the ids of the flows that are held, and whether limits are
+// attached to places. Nothing is locked: a create must not wait for every other on its lane.
+inline const std::string surroundings =
+    "SELECT CAST(CASE WHEN CAST($3 AS bigint) = 1 THEN pg_current_xact_id()"
+    " ELSE pg_current_xact_id_if_assigned() END AS text),"
+    " (SELECT string_agg(CAST(route AS text), ' ') FROM ff_route WHERE route > $2),"
+    " (SELECT string_agg(flow_id, CAST('' AS bytea)) FROM ff_flow WHERE held = 1),"
+    " CASE WHEN EXISTS (SELECT 1 FROM ff_limit_attachment WHERE by_place = 1) THEN 1 ELSE 0 END, " +
+    column_list<core::Lane>("t.") +
+    " FROM (SELECT 1) one LEFT JOIN ff_lane_registry t ON t.lane_id = ANY($1)";
+inline constexpr int surroundings_columns = 4;  // before the lane's
 inline const std::string lock_idempotency =
     "SELECT " + column_list<core::IdempotencyEntry>("t.") +
     " FROM unnest($1, $2) AS u(namespace, idempotency_key) JOIN ff_idempotency t"
@@ -98,6 +117,22 @@ inline const std::string work_by_keys =
 inline const std::string lock_work_due = sql::select_where<core::FlowWork>(
     "due_at <= $1 ORDER BY due_at, flow_id, kind, execution_id LIMIT $2 FOR UPDATE SKIP LOCKED");
 
+// Flows and executions that are due: their keys, and each itself unless another process has it.
+// Executions come in the order of kinds of timers.
+inline const std::string lock_flows_due =
+    "SELECT c.flow_id, " + column_list<core::Flow>("t.") +
+    " FROM (SELECT flow_id FROM ff_flow WHERE timer_at <= $1 ORDER BY timer_at, flow_id LIMIT $2) c"
+    " LEFT JOIN LATERAL (SELECT * FROM ff_flow x WHERE x.flow_id = c.flow_id"
+    " FOR UPDATE SKIP LOCKED) t ON TRUE";
+inline const std::string lock_timers_due =
+    "SELECT c.kind, c.due_at, c.eid, CAST(pg_current_xact_id_if_assigned() AS text), " +
+    column_list<core::Execution>("t.") +
+    " FROM (SELECT q.kind, q.due_at, q.eid FROM unnest(ARRAY[0, 1, 2]) AS k(kind) CROSS JOIN"
+    " LATERAL (SELECT kind, due_at, eid FROM ff_timer WHERE kind = k.kind AND due_at <= $1"
+    " ORDER BY due_at, eid LIMIT $2) q ORDER BY q.kind, q.due_at, q.eid LIMIT $2) c"
+    " LEFT JOIN LATERAL (SELECT * FROM ff_exec_core x WHERE x.eid = c.eid"
+    " FOR UPDATE SKIP LOCKED) t ON TRUE";
+
 // What an execution waits for is asked for behind the lock of its row.
 inline const std::string waitpoints_by_id =
     sql::select_where<core::Waitpoint>("waitpoint_id = ANY($1)");
@@ -138,10 +173,6 @@ inline const std::string summaries_by_key =
     " ON t.eid = u.eid AND t.attempt_index = u.attempt_index";
 
 inline const std::string own_transaction = "SELECT CAST(pg_current_xact_id() AS text)";
-inline const std::string own_transaction_if_any =
-    "SELECT CAST(pg_current_xact_id_if_assigned() AS text)";
-inline const std::string draw_events =
-    "UPDATE ff_meta SET value = value + $1 WHERE name = 'event_high'";
 
 /// A cell and what it still lacks.
 struct PostgresStore::Loading {
@@ -265,12 +296,31 @@ struct PostgresStore::OpenWaits {
     Map of;
 };
 
+/// What is due, as one look has found it. Each answer is given once.
+struct PostgresStore::Due {
+    TimestampMs now = 0;
+    std::size_t limit = 0;
+    std::vector<FlowId> order;
+    /// Locked, or nothing where another process has it; until the first who asks.
+    std::map<FlowId, std::optional<core::Flow>> flows;
+    std::optional<std::vector<core::FlowWork>> work;
+    std::array<std::vector<core::LimitKey>, 2> limits;  ///< by kind
+    bool limits_open = false;
+    std::optional<std::vector<core::TimerKey>> timers;
+    /// Those of the timers: locked, or nothing where another process has it or it is not there.
+    std::map<Eid, std::optional<core::Execution>> executions;
+    std::optional<std::optional<TimestampMs>> next;
+
+    [[nodiscard]] bool answers(TimestampMs at, std::size_t count, std::size_t asked) const;
+};
+
 struct PostgresStore::ReadConnection {
     explicit ReadConnection(std::unique_ptr<PgConnection> connection)
         : db(std::move(connection)), reader(*db) {}
     std::unique_ptr<PgConnection> db;
     PostgresReader reader;
     bool usable = true;
+    std::chrono::steady_clock::time_point made = std::chrono::steady_clock::now();
 };
 
 struct PostgresStore::Writes {

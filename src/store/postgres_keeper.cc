@@ -1,5 +1,6 @@
 #include "store/postgres_keeper.h"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -14,8 +15,11 @@ namespace {
 /// How often to look when nothing is heard, and as a safety net when it is.
 constexpr int ask_ms = 250;
 constexpr int look_ms = 1'000;
-/// Others may write a thousand times a second; who waits for rows need not look as often.
+/// Others may write a thousand times a second; who waits for rows need not look as often, nor be
+/// told as often.
 constexpr int rows_ms = 25;
+/// How soon word that could not be sent is tried again.
+constexpr int tell_again_ms = 1'000;
 /// How long the test waits for its notification.
 constexpr int test_ms = 1'000;
 constexpr int reconnect_ms = 1'000;
@@ -49,6 +53,7 @@ expected<std::unique_ptr<PgKeeper>> PgKeeper::start(const std::string& url, PgCo
         FF_TRY(keeper->listener_, PgConnection::open(url));
         FF_TRY(const bool arrives, keeper->test(writer));
         keeper->hears_ = arrives;
+        keeper->note_listener();
         if (!arrives) {
             keeper->listener_.reset();
             if (notify == EngineOptions::Notify::on) {
@@ -73,7 +78,7 @@ PgKeeper::~PgKeeper() {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = write(wake_fd_, &one, sizeof(one));
     if (listening_.joinable()) {
-        listening_.join();
+        listening_.join();  // and the others know of everything
     }
     if (tidying_.joinable()) {
         tidying_.join();
@@ -84,6 +89,17 @@ PgKeeper::~PgKeeper() {
 void PgKeeper::watch(std::function<void(Store::Heard)> heard) {
     std::lock_guard lock(watch_mutex_);
     heard_ = std::move(heard);
+}
+
+void PgKeeper::note_listener() {
+    std::lock_guard lock(backend_mutex_);
+    backend_ = listener_->pooled() ? "" : listener_->backend();  // else it is anybody's
+    since_ = Clock::now();
+}
+
+std::optional<std::string> PgKeeper::backend_at(Clock::time_point moment) {
+    std::lock_guard lock(backend_mutex_);
+    return since_ < moment && !backend_.empty() ? std::optional(backend_) : std::nullopt;
 }
 
 void PgKeeper::call(Store::Heard what) {
@@ -97,6 +113,55 @@ void PgKeeper::call(Store::Heard what) {
     if (heard_) {
         heard_(what);
     }
+}
+
+void PgKeeper::note_rows() {
+    if (!untold_.exchange(true)) {
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const auto written = write(wake_fd_, &one, sizeof(one));
+    }
+}
+
+expected<void> PgKeeper::send_word() {
+    PgConnection* connection = listener_ && listener_->alive() ? listener_.get() : nullptr;
+    if (connection == nullptr) {
+        if (!speaker_ || !speaker_->alive()) {
+            FF_TRY(speaker_, PgConnection::open(url_));
+        }
+        connection = speaker_.get();
+    }
+    // There is nothing in this transaction that must be on disk.
+    return connection->execute("SET LOCAL synchronous_commit = off; SELECT pg_notify('" + channel_ +
+                               "', '" + self_ + std::string(rows_only) + "')");
+}
+
+void PgKeeper::tell(Telling when) {
+    if (!untold_ || (when == Telling::when_due && Clock::now() < told_)) {
+        return;
+    }
+    untold_ = false;  // what is committed from here on is told the next time
+    int pause = rows_ms;
+    if (auto sent = send_word(); !sent) {
+        untold_ = true;
+        pause = tell_again_ms;
+    }
+    told_ = Clock::now() + std::chrono::milliseconds(pause);
+}
+
+int PgKeeper::patience(int most) const {
+    const auto until = [](Clock::time_point due) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now());
+        return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+    };
+    if (owes_rows_) {
+        most = std::min(most, until(called_rows_ + std::chrono::milliseconds(rows_ms)));
+    }
+    return untold_ ? std::min(most, until(told_)) : most;
+}
+
+void PgKeeper::rest_until_woken(int ms) {
+    pollfd wait{wake_fd_, POLLIN, 0};
+    poll(&wait, 1, ms);
 }
 
 bool PgKeeper::rest(int ms) {
@@ -119,17 +184,35 @@ expected<bool> PgKeeper::test(PgConnection& writer) {
 }
 
 void PgKeeper::listen() {
+    auto ask_at = Clock::now();
     while (!rest(0)) {
-        if (!listener_) {
-            if (rest(ask_ms)) {
-                return;
-            }
-            call(Store::Heard::work);
-            call(Store::Heard::rows);
+        std::uint64_t woken = 0;
+        [[maybe_unused]] const auto taken = read(wake_fd_, &woken, sizeof(woken));
+        tell(Telling::when_due);
+        if (listener_) {
+            listen_once();
             continue;
         }
-        listen_once();
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(ask_at - Clock::now()).count();
+        if (left > 0) {
+            rest_until_woken(patience(static_cast<int>(left)));
+            continue;
+        }
+        call(Store::Heard::work);
+        call(Store::Heard::rows);
+        ask_at = Clock::now() + std::chrono::milliseconds(ask_ms);
     }
+    tell(Telling::now);
+}
+
+bool PgKeeper::events_came() {
+    auto high = listener_->scalar("SELECT value FROM ff_meta WHERE name = 'event_high'");
+    if (!high) {
+        return false;
+    }
+    const std::string before = std::exchange(events_seen_, *high);
+    return !before.empty() && before != *high;
 }
 
 void PgKeeper::take(std::string_view word) {
@@ -138,10 +221,12 @@ void PgKeeper::take(std::string_view word) {
     const bool ours = word == self_ || word == self_ + std::string(rows_only);
     const bool others = !word.empty() && !ours;
     owes_rows_ = owes_rows_ || others;
-    // Work is looked for now and then anyway; who waits to read has heard of everything.
-    if ((others && !rows) || now >= called_work_ + std::chrono::milliseconds(look_ms)) {
+    // Work is looked for now and then anyway, and so are events that nobody told of.
+    const bool look = now >= called_work_ + std::chrono::milliseconds(look_ms);
+    if ((others && !rows) || look) {
         call(Store::Heard::work);
     }
+    owes_rows_ = (look && events_came()) || owes_rows_;
     if (owes_rows_ && now >= called_rows_ + std::chrono::milliseconds(rows_ms)) {
         call(Store::Heard::rows);
     }
@@ -149,11 +234,7 @@ void PgKeeper::take(std::string_view word) {
 
 void PgKeeper::listen_once() {
     if (hears_) {
-        const auto rows_due = called_rows_ + std::chrono::milliseconds(rows_ms);
-        const auto left =
-            std::chrono::ceil<std::chrono::milliseconds>(rows_due - Clock::now()).count();
-        const int most = owes_rows_ ? std::max(static_cast<int>(left), 0) : look_ms;
-        auto heard = listener_->next_notification(most, wake_fd_);
+        auto heard = listener_->next_notification(patience(look_ms), wake_fd_);
         if (heard) {
             take(heard->value_or(""));
             return;
@@ -171,6 +252,7 @@ void PgKeeper::listen_once() {
     if (fresh && (*fresh)->execute("LISTEN " + channel_)) {
         listener_ = std::move(*fresh);
         hears_ = true;
+        note_listener();
         call(Store::Heard::work);
         call(Store::Heard::rows);
     }
@@ -193,9 +275,14 @@ void PgKeeper::tidy() {
         }
         deleted_ = 0;
         const auto started = Clock::now();
+        // From 14 on it passes over the indexes when few rows are dead; those few are the heads of
+        // queues that every claim walks over.
+        constexpr int passes_over = 140'000;
+        const std::string indexes =
+            connection->server_version() >= passes_over ? ", INDEX_CLEANUP ON" : "";
         // Another process may be at it already; one is enough.
-        if (auto done = connection->execute("VACUUM (SKIP_LOCKED, TRUNCATE FALSE) ff_ready,"
-                                            " ff_timer, ff_turn, ff_flow_work");
+        if (auto done = connection->execute("VACUUM (SKIP_LOCKED, TRUNCATE FALSE" + indexes +
+                                            ") ff_ready, ff_timer, ff_turn, ff_flow_work");
             !done && connection->alive()) {
             warn_("VACUUM of the queue tables: " + done.error().message());
             pause = tidy_ms * 60;

@@ -1,8 +1,10 @@
 // What runs beside a PostgreSQL store: word from other processes, and the upkeep of the tables
 // whose rows come and go.
 //
-// Another process that made work ready says so with NOTIFY. Where notifications do not arrive (a
-// pooler in transaction mode swallows them) the keeper asks to look several times a second.
+// Another process that made work ready says so with NOTIFY, in its transaction. That it has written
+// something for readers its keeper says, some times a second: commits that notify go one at a time
+// in the whole server, each through its flush. Where notifications do not arrive (a pooler in
+// transaction mode swallows them) the keeper asks to look several times a second.
 #pragma once
 
 #include <atomic>
@@ -12,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -44,8 +47,14 @@ class PgKeeper {
 
     /// Called when other processes may have written; an empty function ends it.
     void watch(std::function<void(Store::Heard)> heard);
+    /// This process has committed something that readers elsewhere may wait for: they are told soon,
+    /// and at the latest when this ends.
+    void note_rows();
     /// Rows of the queue tables were deleted: at some point they are worth a VACUUM.
     void note_deleted(std::uint64_t rows) { deleted_ += rows; }
+    /// The listener's server process, if that was there at a moment: as long as it lives the server
+    /// has not crashed since.
+    std::optional<std::string> backend_at(std::chrono::steady_clock::time_point moment);
     [[nodiscard]] bool hears() const { return hears_; }
     [[nodiscard]] const std::string& channel() const { return channel_; }
 
@@ -58,6 +67,16 @@ class PgKeeper {
     void call(Store::Heard what);
     /// A notification, or nothing when none came in time.
     void take(std::string_view word);
+    /// Has anybody numbered events since the last time? Who wrote them may be gone without a word.
+    bool events_came();
+    /// Tells the others of our rows when it is time to, or at once.
+    enum class Telling : std::uint8_t { when_due, now };
+    void tell(Telling when);
+    expected<void> send_word();
+    /// How long the listening thread may rest, at most so many milliseconds.
+    [[nodiscard]] int patience(int most) const;
+    /// Rests so long, or until there is something to tell or it is time to stop.
+    void rest_until_woken(int ms);
     /// Waits; true when it is time to stop.
     bool rest(int ms);
 
@@ -66,17 +85,27 @@ class PgKeeper {
     const std::string self_;  ///< payload of our own notifications
     WarnFn warn_;
     std::unique_ptr<PgConnection> listener_;  ///< absent: asking instead
+    std::unique_ptr<PgConnection> speaker_;  ///< to tell others without a listener; its thread only
     std::atomic<bool> hears_ = false;
     int wake_fd_ = -1;
 
     std::mutex watch_mutex_;
     std::function<void(Store::Heard)> heard_;  // guarded by watch_mutex_
 
+    void note_listener();
+    std::mutex backend_mutex_;
+    std::string backend_;                            // guarded by backend_mutex_, as is the next
+    std::chrono::steady_clock::time_point since_{};  ///< there is that listener
+
     // Listening thread only.
     using Clock = std::chrono::steady_clock;
     Clock::time_point called_work_{};
     Clock::time_point called_rows_{};
     bool owes_rows_ = false;  ///< others have written rows, and nobody has been told
+    Clock::time_point told_{};
+    std::string events_seen_;
+
+    std::atomic<bool> untold_ = false;  ///< we have written rows, and the others do not know
 
     std::atomic<std::uint64_t> deleted_ = 0;
     std::mutex stop_mutex_;

@@ -260,14 +260,6 @@ void PostgresStore::ask_attachments(Questions& questions, const core::LimitReads
     }
 }
 
-expected<std::vector<core::LimitKey>> PostgresStore::scan_due_limits(TimestampMs now,
-                                                                     std::size_t limit) {
-    begun_ = true;
-    locked_limits_ = true;
-    // Whoever comes second leaves them to the first.
-    return due_limits(*texts_, now, limit, " FOR UPDATE SKIP LOCKED");
-}
-
 expected<std::vector<core::LimitKey>> PostgresStore::scan_waiting_limits(
     const core::LimitKey& after, std::size_t limit) {
     begun_ = true;
@@ -317,6 +309,9 @@ void PostgresStore::collect_limits(const LimitTable& limits, Writes& writes) {
 }
 
 void PostgresStore::queue_waited_for(const Writes& writes) {
+    if (!writes.waited_for.empty()) {
+        be_impatient();  // these were only looked at: who holds one may want what we hold
+    }
     for (const auto& [wake_at, budgets] : writes.waited_for) {
         PgParams params = arrays_of(budgets, std::identity());
         params.integer(wake_at);

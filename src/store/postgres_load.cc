@@ -1,5 +1,6 @@
 // Loading rows of a PostgreSQL store into a batch's snapshot.
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <limits>
 #include <map>
@@ -62,6 +63,7 @@ expected<void> PostgresStore::take_executions(PgRows& rows, Snapshot& snapshot) 
     std::vector<RouteId> needed;
     while (rows.next()) {
         FF_TRY(auto row, take<Execution>(rows));
+        note_transaction(rows);
         needed.push_back(row.route);
         ExecutionCell& cell = snapshot.cell(row.id);
         cell.execution.load(std::move(row));
@@ -155,27 +157,20 @@ expected<void> PostgresStore::load_rest(const std::vector<Loading>& wanted, Snap
     return questions.settle();
 }
 
-/// Asks for the number of the transaction, which COMMIT may need. `force` gives it one.
-void PostgresStore::ask_transaction(Questions& questions, bool force) {
+/// Asks for the number of the transaction, which COMMIT may need; it gets one.
+void PostgresStore::ask_transaction(Questions& questions) {
     if (!transaction_) {
-        questions.ask(force ? own_transaction : own_transaction_if_any, {},
-                      [this](PgRows& rows) -> expected<void> {
-                          note_transaction(rows);
-                          return {};
-                      });
+        questions.ask(own_transaction, {}, [this](PgRows& rows) -> expected<void> {
+            if (rows.next()) {
+                note_transaction(rows);
+            }
+            return {};
+        });
     }
 }
 
 void PostgresStore::ask_ready(Questions& questions, const std::vector<ReadyAsk>& asks,
-                              const std::vector<std::string>& lanes, Snapshot& snapshot) {
-    questions.ask_rows<core::Lane>(
-        lanes_by_name,
-        not_known(lanes, [&](const std::string& name) { return snapshot.lanes[name].loaded; }),
-        [](const core::Lane& row) { return row.name; },
-        [&snapshot](const std::string& name, std::optional<core::Lane> row) {
-            snapshot.load_lane(name, std::move(row));
-        },
-        std::identity());
+                              Snapshot& snapshot) {
     for (const ReadyAsk& ask : asks) {
         questions.ask(lock_best_ready, ready_params(ask),
                       [this, &snapshot, ask](PgRows& rows) -> expected<void> {
@@ -184,26 +179,96 @@ void PostgresStore::ask_ready(Questions& questions, const std::vector<ReadyAsk>&
                           return {};
                       });
     }
-    if (!asks.empty()) {
-        ask_held(questions);
+}
+
+void PostgresStore::ask_surroundings(Questions& questions, const std::vector<std::string>& lanes,
+                                     Look look, Snapshot& snapshot) {
+    auto names =
+        not_known(lanes, [&](const std::string& name) { return snapshot.lanes[name].loaded; });
+    PgParams params = arrays_of(names, std::identity());
+    // Another process may have made a route a moment ago, and told its caller so.
+    const bool stale = routes_stale_.exchange(false);  // who makes one from here on says so again
+    asked_stale_ = asked_stale_ || stale;
+    params.integer(newest_route_ - (stale ? route_slack : late_routes));
+    params.integer(look.number && !transaction_ ? 1 : 0);
+    questions.ask(surroundings, std::move(params),
+                  [this, &snapshot, look, names = std::move(names)](PgRows& rows) {
+                      return take_surroundings(rows, names, look, snapshot);
+                  });
+    if (look.for_claims && places_in_use_) {
         ask_places(questions, snapshot);
     }
 }
 
-/// For claims: another process may have made a route a moment ago, and told its caller so.
-void PostgresStore::ask_routes(Questions& questions) {
-    if (std::exchange(routes_asked_, true)) {
+expected<void> PostgresStore::take_surroundings(PgRows& rows, const std::vector<std::string>& lanes,
+                                                Look look, Snapshot& snapshot) {
+    asked_stale_ = false;
+    for (bool first = true; rows.next(); first = false) {
+        if (first) {
+            note_transaction(rows);
+            note_routes(rows);
+            note_held(rows, look);
+            note_places(rows, look, snapshot);
+        } else {
+            rows.skip(surroundings_columns);
+        }
+        if (!rows.is_null()) {
+            FF_TRY(auto lane, take<core::Lane>(rows));
+            const std::string name = lane.name;
+            snapshot.load_lane(name, std::move(lane));
+        }
+    }
+    for (const std::string& name : lanes) {
+        snapshot.load_lane(name, std::nullopt);  // does nothing where there is one
+    }
+    return {};
+}
+
+/// Routes that are not known yet are read by learn_routes().
+void PostgresStore::note_routes(PgRows& rows) {
+    if (rows.is_null()) {
+        rows.skip();
         return;
     }
-    PgParams params;
-    params.integer(newest_route_ - late_routes);
-    questions.ask(select_routes_above, std::move(params), [this](PgRows& rows) -> expected<void> {
-        while (rows.next()) {
-            FF_TRY(auto row, take<core::Route>(rows));
-            know_route(std::move(row));
+    std::string_view numbers = rows.bytes();
+    while (!numbers.empty()) {
+        RouteId id = 0;
+        const auto [end, fault] =
+            std::from_chars(numbers.data(), numbers.data() + numbers.size(), id);
+        if (fault == std::errc() && routes_.find(id) == nullptr) {
+            new_routes_.push_back(id);
         }
-        return {};
-    });
+        numbers.remove_prefix(static_cast<std::size_t>(end - numbers.data()));
+        numbers.remove_prefix(numbers.empty() ? 0 : 1);
+    }
+}
+
+expected<void> PostgresStore::learn_routes() { return know_routes(std::exchange(new_routes_, {})); }
+
+void PostgresStore::note_held(PgRows& rows, Look look) {
+    constexpr std::size_t id_size = 16;
+    std::string_view held = rows.is_null() ? std::string_view() : rows.bytes();
+    if (held.empty()) {
+        rows.skip();
+    }
+    if (!look.for_claims) {
+        return;
+    }
+    held_flows_.emplace();
+    for (; held.size() >= id_size; held.remove_prefix(id_size)) {
+        if (const auto uuid = Uuid::from_raw(held.substr(0, id_size))) {
+            held_flows_->push_back({*uuid});
+        }
+    }
+}
+
+/// Where no limit is attached to a place nothing more need be asked. Where one is, the next who
+/// claims asks for them at once.
+void PostgresStore::note_places(PgRows& rows, Look look, Snapshot& snapshot) {
+    places_in_use_ = rows.integer() == 1;
+    if (look.for_claims && !places_in_use_ && !snapshot.limits.knows_places()) {
+        snapshot.limits.load_places({});
+    }
 }
 
 void PostgresStore::ask_keys(Questions& questions, const core::ReadSet& set, Snapshot& snapshot) {
@@ -237,16 +302,19 @@ void PostgresStore::ask_keys(Questions& questions, const core::ReadSet& set, Sna
 }
 
 void PostgresStore::be_impatient() {
-    // Who has a flow and wants one of its members may be wanted by whoever has that member and
-    // wants the flow; so with limits that are asked for one after another. The server would notice
-    // after a second; giving way sooner costs less.
-    if ((locked_flows_ || locked_limits_) && !impatient_) {
+    if (!impatient_) {
         db_->queue("SET LOCAL lock_timeout = 100");
         impatient_ = true;
     }
 }
 
 expected<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot) {
+    if (due_ && !due_->flows.empty() && !set.flows.empty()) {
+        core::ReadSet rest = load_due_flows(set, snapshot);
+        if (rest.flows.size() < set.flows.size()) {
+            return load(rest, snapshot);
+        }
+    }
     std::vector<Loading> wanted;
     std::set<ExecutionId> missing;
     const auto want = [&](const ExecutionId& id, const core::ReadSet::ExecutionNeed& need) {
@@ -275,7 +343,15 @@ expected<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot)
         std::ranges::any_of(set.flows, [&](const FlowId& id) { return !snapshot.knows_flow(id); });
     const bool wants_limits = !set.limits.budgets.empty() || !set.limits.policies.empty() ||
                               !set.limits.admissions_of.empty();
-    if (!missing.empty() || wants_flows || wants_limits) {
+    const bool wants_keys =
+        !set.idempotency.empty() || !set.workers.empty() || !set.webhooks.empty();
+    // Executions, keys, flows and limits are locked in this order. Who holds one of them and wants
+    // what comes before may be wanted by whoever has that and wants ours; so with executions that
+    // are asked for one after another. The server would notice after a second; giving way sooner
+    // costs less.
+    const bool out_of_order = (locked_flows_ || locked_limits_ || locked_keys_) &&
+                              (!missing.empty() || wants_keys || wants_flows || wants_limits);
+    if (out_of_order || (transaction_ && !missing.empty())) {
         be_impatient();
     }
     if (!missing.empty()) {
@@ -305,26 +381,32 @@ expected<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot)
     std::vector<std::string> lanes = set.lanes;
     lanes.insert(lanes.end(), expected_lanes_.begin(), expected_lanes_.end());
     const bool locks = !questions.empty();
-    if (!expected_lanes_.empty()) {
-        ask_routes(questions);
+    const bool claims = !expected_asks_.empty();
+    ask_ready(questions, std::exchange(expected_asks_, {}), snapshot);
+    // Behind the ready executions: who sees one of a flow sees whether that is held.
+    const bool looks = std::ranges::any_of(
+        lanes, [&](const std::string& name) { return !snapshot.lanes[name].loaded; });
+    if (looks || !expected_lanes_.empty()) {
+        ask_surroundings(questions, lanes,
+                         {.for_claims = claims, .number = locks || !set.lanes.empty()}, snapshot);
+    } else if (locks && missing.empty()) {
+        ask_transaction(questions);  // the rows of executions come with it
     }
-    ask_ready(questions, std::exchange(expected_asks_, {}), lanes, snapshot);
     expected_lanes_.clear();
-    if (!questions.empty()) {
-        ask_transaction(questions, locks || !set.lanes.empty());
-    }
     if (auto settled = questions.settle(); !settled) {
         if (impatient_ && settled.error().code == ErrorCode::timeout) {
             settled.error().code = ErrorCode::store_busy;  // as after a deadlock
         }
         return settled;
     }
+    locked_keys_ = locked_keys_ || wants_keys;
     locked_flows_ = locked_flows_ || wants_flows;
     locked_limits_ = locked_limits_ || wants_limits;
     for (const ExecutionId& id : missing) {
         snapshot.cell(id).execution.load(std::nullopt);
     }
     FF_TRY_VOID(load_rest(wanted, snapshot));
+    FF_TRY_VOID(learn_routes());
     FF_TRY_VOID(settle_members(set, snapshot, members));
     for (std::size_t i = 0; i < held.size(); ++i) {
         core::ReadSet leased;
@@ -342,7 +424,11 @@ expected<void> PostgresStore::load(std::span<const Eid> eids, core::InputNeed in
     PgArray missing(PgArray::Type::integers);
     bool any = false;
     for (Eid eid : eids) {
-        if (snapshot.find_cell(eid) == nullptr) {
+        if (snapshot.find_cell(eid) != nullptr) {
+            continue;
+        }
+        FF_TRY(const bool seen, load_due_execution(eid, snapshot));
+        if (!seen) {
             missing.integer(eid);
             any = true;
         }
@@ -353,7 +439,6 @@ expected<void> PostgresStore::load(std::span<const Eid> eids, core::InputNeed in
         Questions questions(*this);
         questions.ask(lock_by_eid, std::move(params),
                       [&](PgRows& rows) { return take_executions(rows, snapshot); });
-        ask_transaction(questions, false);
         FF_TRY_VOID(questions.settle());
     }
     std::vector<Loading> wanted;
@@ -434,13 +519,15 @@ expected<std::vector<ReadyPage>> PostgresStore::lock_ready(std::span<const Ready
             open.push_back(ask);
         }
     }
-    Questions questions(*this);
-    ask_routes(questions);
-    ask_ready(questions, open, lanes, snapshot);
-    if (!questions.empty()) {
-        ask_transaction(questions, false);
+    const bool all_lanes = std::ranges::all_of(
+        lanes, [&](const std::string& name) { return snapshot.lanes[name].loaded; });
+    if (!open.empty() || !all_lanes || !held_flows_) {
+        Questions questions(*this);
+        ask_ready(questions, open, snapshot);
+        ask_surroundings(questions, lanes, {.for_claims = true, .number = false}, snapshot);
         FF_TRY_VOID(questions.settle());
         FF_TRY_VOID(load_rest({}, snapshot));
+        FF_TRY_VOID(learn_routes());
     }
     std::vector<ReadyPage> pages;
     for (const ReadyAsk& ask : asks) {
@@ -481,16 +568,6 @@ expected<TurnPage> PostgresStore::lock_turns(std::span<const RouteId> queues) {
                   });
     FF_TRY_VOID(questions.settle());
     return out;
-}
-
-expected<std::vector<core::TimerKey>> PostgresStore::scan_due(TimestampMs now, std::size_t limit) {
-    begun_ = true;
-    return due_timers(*texts_, now, limit);
-}
-
-expected<std::optional<TimestampMs>> PostgresStore::next_due(TimestampMs after) {
-    begun_ = true;
-    return earliest_due(*texts_, after);
 }
 
 expected<std::vector<Eid>> PostgresStore::scan_bucket(core::Bucket bucket, Eid after,

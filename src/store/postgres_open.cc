@@ -16,8 +16,6 @@ namespace {
 constexpr auto reconnect_for = std::chrono::seconds(10);
 constexpr auto reconnect_pause = std::chrono::milliseconds(50);
 constexpr auto reconnect_pause_max = std::chrono::milliseconds(1'000);
-/// Numbers of routes are drawn before they are committed, so a lower one may appear after a higher.
-constexpr RouteId route_slack = 1'000;
 
 std::string random_word() {
     SystemIdSource ids;
@@ -53,6 +51,7 @@ expected<void> PostgresStore::start(const Location& location, const EngineOption
     FF_TRY(info_.location, printable_url(url_));
     FF_TRY(auto connection, PgConnection::open(url_));
     FF_TRY_VOID(check_server(*connection));
+    FF_TRY_VOID(check_search_path(*connection));
     FF_TRY(info_.migration, migrate(*connection));
     FF_TRY(info_.partitions, settle_partitions(*connection, options));
     FF_TRY(connection, connect(false));
@@ -170,6 +169,7 @@ void PostgresStore::watch(std::function<void(Heard)> heard) {
     });
 }
 
+PostgresStore::PostgresStore() = default;
 PostgresStore::~PostgresStore() { keeper_.reset(); }
 
 }  // namespace ff::store

@@ -11,17 +11,25 @@ void add(std::string& list, const char* separator, const std::string& item) {
     list += item;
 }
 
+/// The event counter before the batch drew `$parameter` numbers, as n.base.
+std::string counter_less(int parameter) {
+    return "(SELECT value - $" + std::to_string(parameter) +
+           " AS base FROM ff_meta WHERE name = 'event_high') n";
+}
+
 /// The masked columns and what stands for them behind unnest.
 struct PgColumns {
     std::string names;    ///< a, b, c
-    std::string arrays;   ///< $1, $2, $3
+    std::string arrays;   ///< $1, $2, $3, if 1 is first
     std::string values;   ///< u.a, u.b, u.c with numbers of events worked out
     std::string sets;     ///< a = u.a, … without the key
     std::string matches;  ///< t.key = u.key AND …
     bool numbered = false;
-    int count = 0;
+    int next;  ///< the number of the next parameter
+    EventBase base;
 
-    PgColumns(const TableInfo& table, ColumnMask mask) {
+    PgColumns(const TableInfo& table, ColumnMask mask, int first, EventBase from_where)
+        : next(first), base(from_where) {
         for (std::size_t i = 0; i < table.columns.size(); ++i) {
             if ((mask >> i & 1U) != 0) {
                 add_column(table.columns[i].name, i < table.key_columns);
@@ -32,7 +40,9 @@ struct PgColumns {
     /// The rows that `unnest` makes of the arrays, joined with the counter when numbers need it.
     [[nodiscard]] std::string from() const {
         return " FROM unnest(" + arrays + ") AS u(" + names + ")" +
-               (numbered ? " CROSS JOIN " + event_base(count + 1) : std::string());
+               (!numbered                  ? std::string()
+                : base == EventBase::drawn ? " CROSS JOIN drawn n"
+                                           : " CROSS JOIN " + counter_less(next));
     }
 
   private:
@@ -43,7 +53,7 @@ struct PgColumns {
                                          : "u." + name;
         numbered = numbered || number;
         add(names, ", ", name);
-        add(arrays, ", ", "$" + std::to_string(++count));
+        add(arrays, ", ", "$" + std::to_string(next++));
         add(values, ", ", value);
         if (is_key) {
             add(matches, " AND ", "t." + name + " = u." + name);
@@ -59,26 +69,22 @@ bool is_event_number(std::string_view column) {
     return column == "event_id" || column == "previous_event_id" || column == "last_event_id";
 }
 
-std::string event_base(int parameter) {
-    return "(SELECT value - $" + std::to_string(parameter) +
-           " AS base FROM ff_meta WHERE name = 'event_high') n";
-}
-
-std::string insert_set_text(const TableInfo& table, ColumnMask mask, bool replace) {
-    const PgColumns columns(table, mask);
+std::string insert_set_text(const TableInfo& table, ColumnMask mask, bool replace, int first,
+                            EventBase base) {
+    const PgColumns columns(table, mask, first, base);
     return std::string("INSERT INTO ") + table.name + " (" + columns.names + ") SELECT " +
            columns.values + columns.from() +
            (replace ? " WHERE TRUE" + conflict_clause(table) : std::string());
 }
 
-std::string update_set_text(const TableInfo& table, ColumnMask mask) {
-    const PgColumns columns(table, mask | table.key_mask());
+std::string update_set_text(const TableInfo& table, ColumnMask mask, int first, EventBase base) {
+    const PgColumns columns(table, mask | table.key_mask(), first, base);
     return std::string("UPDATE ") + table.name + " t SET " + columns.sets + columns.from() +
            " WHERE " + columns.matches;
 }
 
-std::string delete_set_text(const TableInfo& table) {
-    const PgColumns columns(table, table.key_mask());
+std::string delete_set_text(const TableInfo& table, int first) {
+    const PgColumns columns(table, table.key_mask(), first, EventBase::counter);
     return std::string("DELETE FROM ") + table.name + " t USING unnest(" + columns.arrays +
            ") AS u(" + columns.names + ") WHERE " + columns.matches;
 }

@@ -31,14 +31,55 @@ inline PgArray::Type array_type(Kind kind) {
     return PgArray::Type::bytes;
 }
 
-/// Statements for sets: the masked columns as arrays $1…, and behind them, when one of the columns
-/// holds numbers of events, how many numbers the batch draws. `replace`: rows may be there already.
-std::string insert_set_text(const TableInfo& table, ColumnMask mask, bool replace);
-std::string update_set_text(const TableInfo& table, ColumnMask mask);
-std::string delete_set_text(const TableInfo& table);
+/// Where a set finds the number of the event before the batch's first, as n.base.
+enum class EventBase : std::uint8_t {
+    counter,  ///< in the counter, from which the batch has drawn as many as the last parameter says
+    drawn,    ///< in what drawing from it gave, earlier in the same chain
+};
 
-/// `(SELECT …) n` with n.base, the event counter before the batch drew `$parameter` numbers.
-std::string event_base(int parameter);
+/// Statements for sets: the masked columns as arrays from `$first` on, and behind them, when one of
+/// the columns holds numbers of events that are drawn already, how many. `replace`: rows may be
+/// there already.
+std::string insert_set_text(const TableInfo& table, ColumnMask mask, bool replace, int first,
+                            EventBase base);
+std::string update_set_text(const TableInfo& table, ColumnMask mask, int first, EventBase base);
+std::string delete_set_text(const TableInfo& table, int first);
+
+/// Statements that are sent as one, none of which needs what another does: for a few rows the
+/// statement costs more than the rows.
+class PgChain {
+  public:
+    /// The number of the next parameter.
+    [[nodiscard]] int next() const { return static_cast<int>(params_.size()) + 1; }
+    void add(const std::string& text, PgParams params) {
+        if (!last_.empty()) {
+            before_ += (before_.empty() ? "WITH c" : ", c") + std::to_string(++count_) + " AS (" +
+                       last_ + ")";
+        }
+        last_ = text;
+        params_.append(std::move(params));
+    }
+    /// The first of a chain whose others may use EventBase::drawn.
+    void draw_events(std::int64_t events) {
+        PgParams params;
+        params.integer(events);
+        before_ =
+            "WITH drawn AS (UPDATE ff_meta SET value = value + $1 WHERE name = 'event_high'"
+            " RETURNING value - $1 AS base)";
+        params_.append(std::move(params));
+    }
+    void queue(PgConnection& connection) {
+        if (!last_.empty()) {
+            connection.queue(before_.empty() ? last_ : before_ + " " + last_, std::move(params_));
+        }
+    }
+
+  private:
+    std::string before_;
+    std::string last_;
+    PgParams params_;
+    int count_ = 0;
+};
 
 /// What a batch does to one table. Rows are kept by address until queue().
 template <class Row>
@@ -71,25 +112,18 @@ class PgRowSet {
 
     /// Queues the statements; `events` is how many numbers of events the batch draws.
     void queue(PgConnection& connection, std::int64_t events) {
-        if (!erased_.empty()) {
-            Set set;
-            for (const Row& row : erased_) {
-                set.rows.push_back(&row);
+        each(EventBase::counter, [&](auto text, const Set& set) {
+            PgParams params = params_of(set);
+            if (set.numbered) {
+                params.integer(events);
             }
-            send(connection, delete_set_text(table_info<Row>), set.rows, key_mask<Row>(), events);
-        }
-        if (!inserts_.rows.empty()) {
-            send(connection, insert_set_text(table_info<Row>, inserts_.mask, false), inserts_.rows,
-                 inserts_.mask, events);
-        }
-        if (!puts_.rows.empty()) {
-            send(connection, insert_set_text(table_info<Row>, puts_.mask, true), puts_.rows,
-                 puts_.mask, events);
-        }
-        if (!updates_.rows.empty()) {
-            send(connection, update_set_text(table_info<Row>, updates_.mask), updates_.rows,
-                 updates_.mask | key_mask<Row>(), events);
-        }
+            connection.queue(text(1), std::move(params));
+        });
+    }
+    /// Puts them into a chain; events are drawn in it, if at all.
+    void chain(PgChain& chain) {
+        each(EventBase::drawn,
+             [&](auto text, const Set& set) { chain.add(text(chain.next()), params_of(set)); });
     }
 
   private:
@@ -98,6 +132,7 @@ class PgRowSet {
     struct Set {
         std::vector<const Row*> rows;
         ColumnMask mask = 0;
+        bool numbered = false;  ///< among them numbers of events
     };
 
     static void add(Set& set, const Row& row, ColumnMask mask) {
@@ -105,21 +140,52 @@ class PgRowSet {
         set.mask |= mask;
     }
 
-    static void send(PgConnection& connection, const std::string& text,
-                     const std::vector<const Row*>& rows, ColumnMask mask, std::int64_t events) {
+    /// Calls `emit` for each statement there is, with what gives its text from the number of its
+    /// first parameter.
+    template <class Emit>
+    void each(EventBase base, Emit emit) {
+        constexpr const TableInfo& table = table_info<Row>;
+        if (!erased_.empty()) {
+            Set set;
+            for (const Row& row : erased_) {
+                set.rows.push_back(&row);
+            }
+            set.mask = key_mask<Row>();
+            emit([&](int first) { return delete_set_text(table, first); }, set);
+        }
+        const auto changes = [&](Set& set, auto text) {
+            if (!set.rows.empty()) {
+                for (std::size_t i = 0; i < column_count<Row>; ++i) {
+                    set.numbered = set.numbered || ((set.mask >> i & 1U) != 0 &&
+                                                    is_event_number(column_infos<Row>[i].name));
+                }
+                emit([&](int first) { return text(set.mask, first); }, set);
+            }
+        };
+        changes(inserts_, [&](ColumnMask mask, int first) {
+            return insert_set_text(table, mask, false, first, base);
+        });
+        changes(puts_, [&](ColumnMask mask, int first) {
+            return insert_set_text(table, mask, true, first, base);
+        });
+        updates_.mask |= key_mask<Row>();
+        changes(updates_, [&](ColumnMask mask, int first) {
+            return update_set_text(table, mask, first, base);
+        });
+    }
+
+    static PgParams params_of(const Set& set) {
         std::vector<PgArray> arrays;
-        bool numbered = false;
         for (std::size_t i = 0; i < column_count<Row>; ++i) {
-            if ((mask >> i & 1U) != 0) {
+            if ((set.mask >> i & 1U) != 0) {
                 arrays.emplace_back(array_type(column_infos<Row>[i].kind));
-                numbered = numbered || is_event_number(column_infos<Row>[i].name);
             }
         }
-        for (const Row* row : rows) {
+        for (const Row* row : set.rows) {
             std::size_t i = 0;
             auto array = arrays.begin();
             const auto put = [&](const ColumnInfo& column, const auto& value) {
-                if ((mask >> i++ & 1U) != 0) {
+                if ((set.mask >> i++ & 1U) != 0) {
                     put_value(*array++, column.kind, value);
                 }
             };
@@ -129,10 +195,7 @@ class PgRowSet {
         for (const PgArray& array : arrays) {
             params.array(array);
         }
-        if (numbered && mask != key_mask<Row>()) {
-            params.integer(events);
-        }
-        connection.queue(text, std::move(params));
+        return params;
     }
 
     Set inserts_;
@@ -160,19 +223,24 @@ class PgKeySet {
     [[nodiscard]] std::size_t erased() const { return erased_; }
 
     void queue(PgConnection& connection) {
+        PgChain one;
+        chain(one);
+        one.queue(connection);
+    }
+    void chain(PgChain& chain) {
         if (erased_ > 0) {
             std::string matches;
             for (const std::string& column : columns_) {
                 matches += (matches.empty() ? "t." : " AND t.") + column + " = u." + column;
             }
-            send(connection, erasures_,
-                 "DELETE FROM " + table_ + " t USING unnest(" + arrays() + ") AS u(" + names() +
-                     ") WHERE " + matches);
+            chain.add("DELETE FROM " + table_ + " t USING unnest(" + arrays(chain.next()) +
+                          ") AS u(" + names() + ") WHERE " + matches,
+                      params_of(erasures_));
         }
         if (inserted_ > 0) {
-            send(connection, inserts_,
-                 "INSERT INTO " + table_ + " (" + names() + ") SELECT * FROM unnest(" + arrays() +
-                     ")");
+            chain.add("INSERT INTO " + table_ + " (" + names() + ") SELECT * FROM unnest(" +
+                          arrays(chain.next()) + ")",
+                      params_of(inserts_));
         }
     }
 
@@ -187,13 +255,12 @@ class PgKeySet {
         values(arrays);
         count += 1;
     }
-    static void send(PgConnection& connection, const std::vector<PgArray>& arrays,
-                     const std::string& text) {
+    static PgParams params_of(const std::vector<PgArray>& arrays) {
         PgParams params;
         for (const PgArray& array : arrays) {
             params.array(array);
         }
-        connection.queue(text, std::move(params));
+        return params;
     }
     [[nodiscard]] std::string names() const {
         std::string out;
@@ -202,10 +269,10 @@ class PgKeySet {
         }
         return out;
     }
-    [[nodiscard]] std::string arrays() const {
+    [[nodiscard]] std::string arrays(int first) const {
         std::string out;
-        for (std::size_t i = 1; i <= columns_.size(); ++i) {
-            out += (out.empty() ? "$" : ", $") + std::to_string(i);
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+            out += (out.empty() ? "$" : ", $") + std::to_string(first + static_cast<int>(i));
         }
         return out;
     }
@@ -231,11 +298,16 @@ class PgSideTables {
         return {};
     }
     void queue(PgConnection& connection) {
-        ready.queue(connection);
-        timers.queue(connection);
-        turns.queue(connection);
-        listed.queue(connection);
-        tags.queue(connection);
+        PgChain one;
+        chain(one);
+        one.queue(connection);
+    }
+    void chain(PgChain& chain) {
+        ready.chain(chain);
+        timers.chain(chain);
+        turns.chain(chain);
+        listed.chain(chain);
+        tags.chain(chain);
     }
 
     using Type = PgArray::Type;

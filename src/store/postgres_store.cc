@@ -26,6 +26,8 @@ constexpr TimestampMs eid_epoch = 1'577'836'800'000;  // 2020
 /// How long to wait for word of a commit whose answer was lost.
 constexpr auto resolve_for = std::chrono::seconds(30);
 constexpr auto resolve_pause = std::chrono::milliseconds(100);
+/// What the server says to a transaction number that it has not given out yet.
+constexpr std::string_view in_the_future = "22023";
 
 }  // namespace
 
@@ -59,24 +61,21 @@ std::int64_t PostgresStore::next_route_id() {
 expected<void> PostgresStore::begin() {
     FF_CHECK(!in_transaction_, "a transaction is open already");
     FF_TRY_VOID(stay_connected());
-    if (routes_stale_) {
-        if (auto refreshed = refresh_routes(); !refreshed) {
-            if (db_->alive()) {
-                return refreshed;
-            }
-            FF_TRY_VOID(stay_connected());  // it was lost while it rested, and that is noticed now
-        }
+    if (std::exchange(asked_stale_, false)) {
+        routes_stale_ = true;  // the answer was lost
     }
     failed_.reset();
     transaction_.reset();
-    routes_asked_ = false;
+    new_routes_.clear();
     expected_asks_.clear();
     expected_lanes_.clear();
     ready_pages_.clear();
     locked_flows_ = false;
     locked_limits_ = false;
+    locked_keys_ = false;
     impatient_ = false;
     held_flows_.reset();
+    due_.reset();
     waiting_.clear();
     proof_.reset();
     begun_ = false;
@@ -372,27 +371,34 @@ expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
     writes.stream_metas.queue(*db_, events);
     writes.summaries.queue(*db_, events);
     queue_trims(snapshot.streams);
-    writes.sides.queue(*db_);
-    writes.inputs.queue(*db_, events);
-    writes.attempts.queue(*db_, events);
-    writes.grants.queue(*db_, events);
+    PgChain rows;
+    writes.sides.chain(rows);
+    writes.inputs.chain(rows);
+    writes.attempts.chain(rows);
+    writes.grants.chain(rows);
+    rows.queue(*db_);
     if (events > 0) {
-        PgParams params;
-        params.integer(events);
-        db_->queue(draw_events, std::move(params));
+        PgChain numbered;
+        numbered.draw_events(events);
+        writes.executions.chain(numbered);
+        writes.events.chain(numbered);
+        writes.log_events.chain(numbered);
+        numbered.queue(*db_);
+    } else {
+        writes.executions.queue(*db_, 0);
     }
-    writes.executions.queue(*db_, events);
-    writes.events.queue(*db_, events);
-    writes.log_events.queue(*db_, events);
     const bool work = writes.sides.ready.inserted() > 0 || writes.lanes.size() > 0;
-    if (work || events > 0 || writes.frames.size() > 0) {
+    if (work) {
         PgParams params;
         params.text(keeper_->channel());
-        params.text(work ? self_ : self_ + std::string(PgKeeper::rows_only));
+        params.text(self_);
         db_->queue("SELECT pg_notify($1, $2)", std::move(params));
     }
     proof_ = proof_of(snapshot);
     FF_TRY_VOID(finish_commit());
+    if (!work && (events > 0 || writes.frames.size() > 0)) {
+        keeper_->note_rows();
+    }
     for (const core::Route& route : snapshot.new_routes) {
         know_route(route);
     }
@@ -413,19 +419,24 @@ expected<void> PostgresStore::know_transaction() {
     }
     db_->queue(own_transaction);
     FF_TRY(auto answers, run());
-    note_transaction(answers.back());
+    if (answers.back().next()) {
+        note_transaction(answers.back());
+    }
     return {};
 }
 
-void PostgresStore::note_transaction(PgRows& answer) {
-    if (answer.next() && !answer.is_null()) {
-        transaction_ = std::string(answer.bytes());
+void PostgresStore::note_transaction(PgRows& row) {
+    if (row.is_null() || transaction_) {
+        row.skip();
+    } else {
+        transaction_ = std::string(row.bytes());
     }
 }
 
 expected<void> PostgresStore::finish_commit() {
     FF_CHECK(in_transaction_, "no transaction is open");
     db_->queue("COMMIT");
+    commit_sent_ = std::chrono::steady_clock::now();
     auto done = run();
     if (done) {
         in_transaction_ = false;
@@ -445,10 +456,36 @@ expected<void> PostgresStore::finish_commit() {
     return std::unexpected(std::move(error));
 }
 
+bool PostgresStore::has_witness() {
+    std::vector<std::string> before;
+    if (auto listener = keeper_->backend_at(commit_sent_)) {
+        before.push_back(std::move(*listener));
+    }
+    {
+        std::lock_guard lock(readers_mutex_);
+        for (const auto& reader : readers_) {
+            if (reader->made < commit_sent_ && !reader->db->pooled()) {
+                before.push_back(reader->db->backend());
+            }
+        }
+    }
+    std::string list;
+    for (const std::string& backend : before) {
+        list += (list.empty() ? "'" : ", '") + backend + "'";
+    }
+    const auto there = list.empty() ? expected<std::string>()
+                                    : db_->scalar(
+                                          "SELECT 1 FROM pg_stat_activity WHERE pid || ' '"
+                                          " || backend_start IN (" +
+                                          list + ")");
+    return there && !there->empty();
+}
+
 /// What became of a transaction: a word of pg_xact_status, or `unproven`. A server that crashed
-/// knows nothing of transactions that it had not written down, and gives their numbers to others: a
-/// number that is committed is ours only if it stands in a row that we wrote. This is asked always:
-/// when one of its processes crashes, a server recovers without having been restarted.
+/// knows nothing of transactions that it had not written down, and gives their numbers to others.
+/// When one of its processes crashes it recovers without having been restarted, but not without
+/// ending every session: with one from before there was no crash. Without, a number that is
+/// committed is ours only if it stands in a row that we wrote.
 expected<std::string> PostgresStore::fate_of(const std::string& number, bool restarted) {
     if (restarted) {
         FF_TRY(const std::string never_written_down,
@@ -460,8 +497,11 @@ expected<std::string> PostgresStore::fate_of(const std::string& number, bool res
             return "aborted";
         }
     }
-    FF_TRY(std::string status, db_->scalar("SELECT pg_xact_status('" + number + "')"));
-    if (status != "committed" || (!restarted && !proof_)) {
+    auto status = db_->scalar("SELECT pg_xact_status('" + number + "')");
+    if (!status && sqlstate_of(status.error()) == in_the_future) {
+        return "aborted";  // the server gave us that number, and has forgotten it in a crash
+    }
+    if (!status || *status != "committed" || (!restarted && !proof_) || has_witness()) {
         return status;
     }
     if (!proof_) {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -96,12 +97,13 @@ class PostgresStore final : public Store {
     struct Loading;  // what a load still lacks
     struct Members;  // of flows, while they are loaded
     struct OpenWaits;
+    struct Due;  // what is due
     class Questions;
     /// A row as a commit writes it: what comes behind FROM to find it.
     using Proof = std::string;
     struct ReadConnection;
 
-    PostgresStore() = default;
+    PostgresStore();
 
     // Opening and connecting (postgres_open.cc).
     expected<void> start(const Location& location, const EngineOptions& options);
@@ -120,11 +122,14 @@ class PostgresStore final : public Store {
     // Transactions (postgres_store.cc).
     expected<std::vector<PgRows>> run();
     expected<void> know_transaction();
-    void note_transaction(PgRows& answer);
+    /// Takes the next column of a row.
+    void note_transaction(PgRows& row);
     expected<void> finish_commit();
     expected<void> resolve_commit(Error lost);
     static std::optional<Proof> proof_of(const core::Snapshot& snapshot);
     expected<std::string> fate_of(const std::string& number, bool restarted);
+    /// Is there a session from before the COMMIT? A crash ends them all.
+    bool has_witness();
     expected<void> collect(core::Snapshot& snapshot, TimestampMs now,
                            DurationMs retention_default_ms, Writes& writes);
     expected<void> collect_cell(core::ExecutionCell& cell, TimestampMs now,
@@ -140,12 +145,24 @@ class PostgresStore final : public Store {
     void know_route(core::Route row);
     expected<void> know_routes(const std::vector<RouteId>& needed);
     expected<void> load_rest(const std::vector<Loading>& wanted, core::Snapshot& snapshot);
-    void ask_transaction(Questions& questions, bool force);
-    /// Asks, when a flow is held and others are to be locked behind it, to wait only shortly.
+    void ask_transaction(Questions& questions);
+    /// Asks to wait only shortly for what is locked from here on.
     void be_impatient();
-    void ask_routes(Questions& questions);
     void ask_ready(Questions& questions, const std::vector<ReadyAsk>& asks,
-                   const std::vector<std::string>& lanes, core::Snapshot& snapshot);
+                   core::Snapshot& snapshot);
+    /// What to make of the surroundings.
+    struct Look {
+        bool for_claims = false;  ///< asked for behind ready executions: says who is held, and why
+        bool number = false;      ///< the transaction will need one
+    };
+    void ask_surroundings(Questions& questions, const std::vector<std::string>& lanes, Look look,
+                          core::Snapshot& snapshot);
+    expected<void> take_surroundings(PgRows& rows, const std::vector<std::string>& lanes, Look look,
+                                     core::Snapshot& snapshot);
+    void note_routes(PgRows& rows);
+    void note_held(PgRows& rows, Look look);
+    void note_places(PgRows& rows, Look look, core::Snapshot& snapshot);
+    expected<void> learn_routes();
     void ask_keys(Questions& questions, const core::ReadSet& set, core::Snapshot& snapshot);
     expected<ReadyPage> take_ready(PgRows& rows, const ReadyAsk& ask, core::Snapshot& snapshot);
 
@@ -163,6 +180,13 @@ class PostgresStore final : public Store {
     /// Behind the ready executions: who sees one of a flow sees whether that is held.
     void ask_held(Questions& questions);
     void collect_flows(core::Snapshot& snapshot, DurationMs retention_default_ms, Writes& writes);
+
+    // What is due (postgres_due.cc).
+    expected<void> look_for_due(TimestampMs now, std::size_t limit);
+    expected<void> take_due_flows(PgRows& rows, Due& due);
+    expected<void> take_due_timers(PgRows& rows, Due& due);
+    core::ReadSet load_due_flows(core::ReadSet set, core::Snapshot& snapshot);
+    expected<bool> load_due_execution(Eid eid, core::Snapshot& snapshot);
 
     // Waits (postgres_waits.cc).
     /// Call for every cell whose execution was found: it becomes known by its number, and what it
@@ -213,19 +237,24 @@ class PostgresStore final : public Store {
     bool in_transaction_ = false;
     bool begun_ = false;                      ///< and the server knows
     std::optional<std::string> transaction_;  ///< its number, once known
-    bool routes_asked_ = false;               ///< in this transaction
+    std::vector<RouteId> new_routes_;         ///< seen in it, and not known yet
+    bool asked_stale_ = false;                ///< routes_stale_ is being seen to
+    bool places_in_use_ = false;              ///< limits were attached to places when last seen
     std::vector<ReadyAsk> expected_asks_;     ///< of this transaction, not answered yet
     std::vector<std::string> expected_lanes_;
     std::vector<std::pair<ReadyAsk, ReadyPage>> ready_pages_;  ///< answered ahead
     bool locked_flows_ = false;                      ///< in this transaction, and has answered
     bool locked_limits_ = false;                     ///< the same for budgets and policies
+    bool locked_keys_ = false;                       ///< the same for workers and other keys
     bool impatient_ = false;                         ///< it waits for locks only shortly
     std::optional<std::vector<FlowId>> held_flows_;  ///< as last seen in this transaction
+    std::unique_ptr<Due> due_;                       ///< the same, once it was looked for
     std::vector<core::ExecutionCell*> waiting_;  ///< found, what they wait for not asked for yet
     std::optional<Proof> proof_;                 ///< what shows that it was committed
-    std::optional<Error> failed_;                ///< a call that cannot fail has failed
-    std::int64_t slot_ = 0;                      ///< our part of the numbers of a millisecond
-    std::int64_t last_number_ = 0;               ///< time and counter of the newest eid
+    std::chrono::steady_clock::time_point commit_sent_{};
+    std::optional<Error> failed_;   ///< a call that cannot fail has failed
+    std::int64_t slot_ = 0;         ///< our part of the numbers of a millisecond
+    std::int64_t last_number_ = 0;  ///< time and counter of the newest eid
     std::atomic<bool> routes_stale_ = false;
     std::atomic<std::uint64_t> rows_written_ = 0;
 

@@ -44,6 +44,7 @@ void PostgresStore::ask_streams(Questions& questions, const core::StreamReads& r
 }
 
 expected<std::vector<StreamKey>> PostgresStore::scan_streams(TimestampMs now, std::size_t limit) {
+    begun_ = true;
     return streams_to_sweep(*texts_, now, limit);
 }
 

@@ -66,7 +66,11 @@ expected<void> SqliteStore::wait_durable(std::uint64_t commit_number) {
 }
 
 int SqliteStore::note_log_pages(void* self, sqlite3*, const char*, int pages) {
-    static_cast<SqliteStore*>(self)->log_pages_ = pages;
+    auto* store = static_cast<SqliteStore*>(self);
+    store->log_pages_ = pages;
+    if (pages < store->pages_at_checkpoint_) {
+        store->pages_at_checkpoint_ = 0;  // it was started anew
+    }
     return SQLITE_OK;
 }
 
@@ -94,10 +98,10 @@ void SqliteStore::maintain() {
         return;
     }
     checkpoint_failing_ = false;
-    // All copied: the next commit starts the log anew. Otherwise a reader holds some back, and we
-    // try again when as much has come on top.
-    pages_at_checkpoint_ = in_log == copied ? 0 : in_log;
-    log_pages_ = pages_at_checkpoint_;
+    // All copied: the next commit starts the log anew, unless somebody still reads from it.
+    // Otherwise a reader holds some back. We try again when as much has come on top.
+    pages_at_checkpoint_ = in_log;
+    log_pages_ = in_log;
     warned_pages_ = in_log == copied ? 0 : warned_pages_;
     if (in_log != copied && in_log > log_pages_long && in_log > 2 * warned_pages_) {
         warned_pages_ = in_log;

@@ -42,7 +42,7 @@ TEST_P(GrantConformance, AGrantNamesTheExecutionAndHidesIt) {
     EXPECT_EQ(granted.lane_id, "default");
     EXPECT_EQ(granted.attempt_index, 0U);
     EXPECT_TRUE(granted.grant_key.starts_with("claim:" + id.to_string() + ":"));
-    EXPECT_EQ(granted.partition_key(), "{fp:0}");
+    EXPECT_EQ(granted.partition_key(), "{fp:" + std::to_string(id.partition) + "}");
     if (has_clock()) {
         EXPECT_EQ(granted.expires_at_ms, now() + 5'000);
     }

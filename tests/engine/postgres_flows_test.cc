@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <random>
 #include <thread>
 
 #include "engine/conformance.h"
@@ -19,8 +20,11 @@ class FlowEngines : public testing::Test {
         if (support::postgres_address().empty()) {
             GTEST_SKIP() << "FF_TEST_POSTGRES is not set";
         }
-        store_ =
-            support::postgres_store(testing::UnitTest::GetInstance()->current_test_info()->name());
+        // A database of its own: the server counts deadlocks by database.
+        database_ = "ff_" + std::to_string(std::random_device()());
+        support::run_on_postgres("CREATE DATABASE " + database_);
+        store_ = support::postgres_address();
+        store_.replace(store_.find("/ff_test"), 8, "/" + database_);
         for (const char* name : {"a", "b"}) {
             // Another address, or it would be the same engine.
             auto engine = Engine::open(store_ + "&application_name=" + name);
@@ -105,6 +109,7 @@ class FlowEngines : public testing::Test {
         return std::stoull(count.value_or("0"));
     }
 
+    std::string database_;
     std::string store_;
     std::vector<std::shared_ptr<Engine>> engines_;
 };

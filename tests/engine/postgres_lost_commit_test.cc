@@ -2,11 +2,13 @@
 // has done it. Whoever asked is told what happened, and it has happened once.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <limits>
 #include <map>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "engine/conformance.h"
 #include "store/location.h"
@@ -139,6 +141,26 @@ TEST_F(LostCommit, ManyTimesAtRandomWithManyOperationsInOneTransaction) {
     for (const ExecutionId& id : ids) {
         EXPECT_EQ(story_of(*engine_, id), "acquired1 released1 ");
     }
+}
+
+/// Others may have changed every row that a commit wrote before anybody asks what became of it.
+TEST_F(LostCommit, IsNotInDoubtWhenOthersHaveChangedTheRowSince) {
+    std::atomic<bool> stop = false;
+    std::thread others([&] {
+        auto connection = store::PgConnection::open(direct_);
+        ASSERT_TRUE(connection) << connection.error().message();
+        while (!stop) {
+            const auto done = (*connection)->execute("UPDATE ff_exec_core SET priority = priority");
+            ASSERT_TRUE(done) << done.error().message();
+        }
+    });
+    for (int i = 0; i < 5; ++i) {
+        const auto created = cut(Cut::after, job());
+        EXPECT_EQ(code_of(engine_->run(ReadExecutionInfo{created.execution_id})), "ok");
+    }
+    stop = true;
+    others.join();
+    EXPECT_EQ(executions(), 5U);
 }
 
 TEST_F(LostCommit, WhatWasReadIsNotReadTwice) {

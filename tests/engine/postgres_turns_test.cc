@@ -93,6 +93,19 @@ TEST_F(SharedTurns, AQueueThatAnotherProcessIsAtIsNotWaitedFor) {
     EXPECT_EQ(claim(patience_ms), Ids{third});
 }
 
+TEST_F(SharedTurns, AQueueThatStaysBusyIsLookedAtAgainAndAgain) {
+    const Ids ids{create(), create()};
+    other(
+        "BEGIN; SELECT pg_advisory_xact_lock("
+        "'ff_turn'::regclass::oid::int, (queue & 1023)::int) FROM ff_turn");
+    EXPECT_EQ(claim(0), Ids{ids[0]});
+    const std::uint64_t before = engine_->stats().batches;
+    EXPECT_EQ(claim(500), Ids{});
+    EXPECT_GT(engine_->stats().batches, before + 15) << "the second look wrote nothing";
+    other("ROLLBACK");
+    EXPECT_EQ(claim(patience_ms), Ids{ids[1]});
+}
+
 TEST_F(SharedTurns, AForgottenTurnIsFoundByThePass) {
     const Ids ids{create(), create()};
     // As a process would that died between two writes of a store without transactions.

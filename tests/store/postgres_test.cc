@@ -13,6 +13,7 @@
 #include "store/location.h"
 #include "store/postgres_db.h"
 #include "store/postgres_internal.h"
+#include "store/postgres_keeper.h"
 #include "store/postgres_store.h"
 #include "support/postgres.h"
 
@@ -249,6 +250,60 @@ TEST_F(Postgres, many_openers_at_once_migrate_once) {
               std::to_string(migrations().size()));
 }
 
+TEST_F(Postgres, openers_of_a_role_with_its_own_isolation_migrate_once) {
+    const std::string url = url_ + "%20-cdefault_transaction_isolation%3Dserializable";
+    std::vector<std::future<expected<std::unique_ptr<PostgresStore>>>> openers;
+    for (int i = 0; i < 4; ++i) {
+        openers.push_back(std::async(std::launch::async, [url] { return open_at(url); }));
+    }
+    for (auto& opener : openers) {
+        auto store = opener.get();
+        EXPECT_TRUE(store) << store.error().message();
+    }
+}
+
+TEST_F(Postgres, a_migration_elsewhere_in_the_database_is_not_waited_for) {
+    auto other = PgConnection::open(support::postgres_store(folder_.file("other")));
+    ASSERT_TRUE(other) << other.error().message();
+    ASSERT_TRUE((*other)->execute(PgConnection::begin_migration));
+    auto store = open_at(url_ + "%20-clock_timeout%3D2000");
+    EXPECT_TRUE(store) << store.error().message();
+}
+
+TEST_F(Postgres, a_store_that_is_not_where_new_tables_go_is_refused) {
+    open();
+    const std::string schema = url_.substr(url_.rfind("%3D") + 3);
+    support::run_on_postgres("CREATE SCHEMA before_" + schema);
+    std::string url = url_;
+    url.replace(url.rfind(schema), schema.size(), "before_" + schema + "," + schema);
+    const Error error = error_of(url);
+    EXPECT_EQ(error.code, ErrorCode::store_open_failed);
+    EXPECT_NE(error.detail.find("a store in the schema " + schema), std::string::npos)
+        << error.detail;
+    EXPECT_NE(error.detail.find("goes into before_" + schema), std::string::npos) << error.detail;
+}
+
+TEST_F(Postgres, a_new_store_has_as_many_partitions_as_is_told) {
+    EXPECT_EQ(open()->info().partitions.flow, 256);
+}
+
+TEST_F(Postgres, a_session_does_not_remember_every_text_there_ever_was) {
+    auto connection = PgConnection::open(url_);
+    ASSERT_TRUE(connection);
+    std::size_t most = 0;
+    for (int i = 0; i < 1'200; ++i) {
+        (*connection)->queue("SELECT " + std::to_string(i));
+        auto rows = (*connection)->run_queued();
+        ASSERT_TRUE(rows) << rows.error().message();
+        ASSERT_TRUE(rows->back().next());
+        EXPECT_EQ(rows->back().integer(), i);
+        most = std::max(most, (*connection)->prepared());
+    }
+    EXPECT_LT(most, 600U);
+    EXPECT_LT(std::stoi(*(*connection)->scalar("SELECT count(*) FROM pg_prepared_statements")),
+              600);
+}
+
 TEST_F(Postgres, it_says_what_it_is) {
     const auto store = open();
     EXPECT_EQ(store->info().backend, BackendTag::postgres);
@@ -459,6 +514,55 @@ TEST_F(Postgres, work_that_another_store_is_at_is_passed_over) {
     EXPECT_EQ(*rest, std::vector{second_work.key});
 }
 
+TEST_F(Postgres, what_is_due_and_another_store_is_at_is_passed_over) {
+    const auto one = open();
+    const auto two = open();
+    const RouteId where = make_route(*one);
+    core::Flow flow = flow_of(1);
+    flow.deadline_at = t0;
+    put(*one, changes(flow, delayed(1, where, t0), delayed(2, where, t0 + 5)));
+    const std::vector<Eid> eids{1, 2};
+    {
+        Transaction first(*one);
+        core::ReadSet set;
+        set.flows.push_back(flow.id);
+        set.need(id_of(1));
+        ASSERT_TRUE(one->load(set, first.snapshot));
+        Transaction second(*two);
+        ASSERT_TRUE(two->scan_due_flows(t0 + 9, 9));
+        core::ReadSet due;
+        due.flows.push_back(flow.id);
+        ASSERT_TRUE(two->load(due, second.snapshot));
+        EXPECT_FALSE(second.snapshot.knows_flow(flow.id)) << "nobody waits for one that is due";
+        EXPECT_EQ(two->scan_due(t0 + 9, 9)->size(), 2U);
+        ASSERT_TRUE(two->load(eids, core::InputNeed::none, false, second.snapshot));
+        EXPECT_EQ(second.snapshot.find_cell(1), nullptr);
+        EXPECT_NE(second.snapshot.find_cell(2), nullptr);
+    }
+    Transaction again(*two);
+    EXPECT_EQ(*two->scan_due_flows(t0 + 9, 9), std::vector{flow.id});
+    EXPECT_EQ(*two->next_due(t0 + 9), std::nullopt);
+    EXPECT_EQ(two->scan_due(t0 + 9, 9)->size(), 2U);
+    ASSERT_TRUE(two->load(eids, core::InputNeed::none, false, again.snapshot));
+    EXPECT_NE(again.snapshot.find_cell(1), nullptr);
+    core::ReadSet flows;
+    flows.flows.push_back(flow.id);
+    ASSERT_TRUE(two->load(flows, again.snapshot));
+    ASSERT_NE(again.snapshot.flow(flow.id), nullptr);
+    EXPECT_EQ(again.snapshot.flow(flow.id)->deadline_at, t0);
+}
+
+TEST_F(Postgres, a_scan_of_streams_is_ended_like_any_other) {
+    const auto store = open();
+    {
+        const Transaction transaction(*store);
+        ASSERT_TRUE(store->scan_streams(t0, 9));
+    }
+    EXPECT_EQ(ask("SELECT count(*) FROM pg_locks WHERE pid <> pg_backend_pid()"
+                  " AND relation = 'ff_stream_meta'::regclass"),
+              "0");
+}
+
 TEST_F(Postgres, a_claim_that_sees_a_member_sees_that_its_flow_is_held) {
     const auto one = open();
     const auto two = open();
@@ -503,11 +607,17 @@ TEST_F(Postgres, every_question_about_flows_goes_by_an_index) {
         db.execute("SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
                    "SET enable_hashjoin = off; SET enable_mergejoin = off"));
     const std::vector<std::pair<std::string, std::string>> questions{
-        {lock_flows, "(NULL)"},          {members_of_flows, "(NULL)"},
-        {edges_of_flows, "(NULL)"},      {groups_of_flows, "(NULL)"},
-        {edges_by_upstream, "(NULL)"},   {edges_by_downstream, "(NULL)"},
-        {lock_work_due, "(NULL, NULL)"}, {sql::flows_held, ""},
-        {sql::next_due, "(NULL)"},       {sql::edges_staged, "(NULL, NULL)"},
+        {lock_flows, "(NULL)"},
+        {members_of_flows, "(NULL)"},
+        {edges_of_flows, "(NULL)"},
+        {groups_of_flows, "(NULL)"},
+        {edges_by_upstream, "(NULL)"},
+        {edges_by_downstream, "(NULL)"},
+        {lock_work_due, "(NULL, NULL)"},
+        {sql::flows_held, ""},
+        {lock_flows_due, "(NULL, NULL)"},
+        {sql::next_due, "(NULL)"},
+        {sql::edges_staged, "(NULL, NULL)"},
         {sql::flows_due, "(NULL, NULL)"}};
     int number = 0;
     for (const auto& [text, parameters] : questions) {
@@ -551,8 +661,11 @@ TEST_F(Postgres, a_route_that_another_store_made_is_learned_of) {
     const auto refused = late.commit();
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::store_busy);
-    // The next transaction has it.
-    const Transaction again(*two);
+    // The next transaction that looks at the lane has it.
+    Transaction again(*two);
+    core::ReadSet set;
+    set.lanes.push_back("default");
+    ASSERT_TRUE(two->load(set, again.snapshot));
     const core::Route* known = two->routes().find(row.key);
     ASSERT_NE(known, nullptr);
     EXPECT_EQ(known->id, where);
@@ -645,6 +758,55 @@ TEST_F(Postgres, who_waits_to_read_is_left_alone_while_nobody_writes) {
     EXPECT_EQ(ears.rows(), before);
     put(*two, changes(waiting(1, where)));
     EXPECT_TRUE(ears.wait_for_more_rows_than(before));
+}
+
+/// What is heard on a store's channel.
+class Channel {
+  public:
+    explicit Channel(const std::string& url) : connection_(std::move(*PgConnection::open(url))) {
+        EXPECT_TRUE(connection_->execute("LISTEN " + *PgKeeper::channel_of(*connection_)));
+    }
+    /// How many have said that they wrote something, once somebody has said `until`.
+    int rows_until(const std::string& until) {
+        for (int count = 0;;) {
+            const auto word = connection_->next_notification(20'000, -1);
+            EXPECT_TRUE(word && *word) << "nobody said it";
+            if (!word || !*word || **word == until) {
+                return count;
+            }
+            count += (*word)->ends_with(PgKeeper::rows_only) ? 1 : 0;
+        }
+    }
+    void say(const std::string& word) {
+        EXPECT_TRUE(connection_->execute(
+            "SELECT pg_notify('" + *PgKeeper::channel_of(*connection_) + "', '" + word + "')"));
+    }
+
+  private:
+    std::unique_ptr<PgConnection> connection_;
+};
+
+TEST_F(Postgres, rows_are_told_of_after_the_last_commit_but_not_with_each) {
+    for (const auto notify : {EngineOptions::Notify::automatic, EngineOptions::Notify::off}) {
+        EngineOptions options;
+        options.notify = notify;
+        auto store = open(options);
+        Channel channel(url_);
+        constexpr int commits = 60;
+        const Execution ended_before =
+            ended(store->next_eid(t0), make_route(*store, std::to_string(static_cast<int>(notify))),
+                  TerminalOutcome::success, t0);
+        channel.say("begin");
+        channel.rows_until("begin");
+        for (int i = 0; i < commits; ++i) {
+            put(*store, changes(ended_before, event_of(ended_before, LeaseEventType::released)));
+        }
+        store.reset();
+        channel.say("end");
+        const int told = channel.rows_until("end");
+        EXPECT_GE(told, 1);
+        EXPECT_LT(told, commits);
+    }
 }
 
 TEST_F(Postgres, nobody_hears_of_another_store_in_the_same_database) {

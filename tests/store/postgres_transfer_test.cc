@@ -34,7 +34,7 @@ class PostgresTransfer : public testing::Test {
     std::string file(const std::string& name) { return folder_.file(name); }
 
     static std::unique_ptr<Store> open(const std::string& store) {
-        auto opened = PostgresStore::open(location_of(store), {});
+        auto opened = PostgresStore::open(location_of(store), {.flow_partitions = 1});
         EXPECT_TRUE(opened) << opened.error().message();
         return opened ? std::move(*opened) : nullptr;
     }

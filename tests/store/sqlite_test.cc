@@ -226,6 +226,39 @@ TEST_F(SqliteFile, the_log_stays_bounded) {
     EXPECT_EQ(look(*store, [&](Reader& r) { return r.attempt(row.eid, 0); }), attempt);
 }
 
+TEST_F(SqliteFile, a_log_that_somebody_reads_is_not_copied_after_every_batch) {
+    const auto store = open();
+    auto attempt = attempt_of(put_one(*store).eid, 0);
+    attempt.result = std::string(8U << 20, 'x');
+    put(*store, changes(attempt));
+    // Two readers, each in its turn, so that there is one all the time.
+    std::array<std::promise<void>, 2> reads;
+    std::array<std::promise<void>, 2> ends;
+    std::array<std::thread, 2> readers;
+    const auto read = [&](std::size_t i) {
+        readers[i] = std::thread([&, i] {
+            EXPECT_TRUE(store->read([&](Reader&) -> expected<void> {
+                reads[i].set_value();
+                ends[i].get_future().wait();
+                return {};
+            }));
+        });
+        reads[i].get_future().wait();
+    };
+    read(0);
+    store->maintain();  // copies all of it
+    const auto before = fs::last_write_time(path());
+    attempt.result = "y";
+    put(*store, changes(attempt));
+    read(1);
+    ends[0].set_value();
+    readers[0].join();
+    store->maintain();
+    EXPECT_TRUE(fs::last_write_time(path()) == before);
+    ends[1].set_value();
+    readers[1].join();
+}
+
 // -------------------------------------------------------------------------------------- the lock
 
 TEST_F(SqliteFile, a_second_process_is_told_who_has_the_store) {

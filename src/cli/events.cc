@@ -384,6 +384,9 @@ ExitCode create_webhook(const CommonOptions& options, const WebhookArgs& args) {
                 "again.\n",
                 made->secret_hex);
         }
+        if (const auto target = choose_target(options.connect); target && !target->is_server()) {
+            fmt::print("It is delivered while a server runs on this store: ff serve\n");
+        }
         return ExitCode::ok;
     });
 }

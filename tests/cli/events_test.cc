@@ -117,5 +117,12 @@ TEST_P(Events, AWebhookFromItsBeginningToItsEnd) {
     EXPECT_TRUE(contains(bad.err, "expected http:// or https://")) << bad.err;
 }
 
+TEST_P(Events, AWebhookOnAStoreSaysWhoDeliversIt) {
+    const Ran made = rig_.ff({"webhook", "create", "https://example.com/hook", "completion"});
+    EXPECT_EQ(made.code, 0) << made.err;
+    EXPECT_EQ(contains(made.out, "while a server runs on this store"), GetParam() != Way::server)
+        << made.out;
+}
+
 }  // namespace
 }  // namespace ff::test

@@ -283,10 +283,6 @@ TEST_F(Postgres, a_store_that_is_not_where_new_tables_go_is_refused) {
     EXPECT_NE(error.detail.find("goes into before_" + schema), std::string::npos) << error.detail;
 }
 
-TEST_F(Postgres, a_new_store_has_as_many_partitions_as_is_told) {
-    EXPECT_EQ(open()->info().partitions.flow, 256);
-}
-
 TEST_F(Postgres, a_session_does_not_remember_every_text_there_ever_was) {
     auto connection = PgConnection::open(url_);
     ASSERT_TRUE(connection);

@@ -123,11 +123,6 @@ expected<std::string> migrate(Db& db) {
     return done;
 }
 
-/// Of a store that is made now: where one process writes there is nothing to spread.
-constexpr std::uint16_t partitions_of_new(Dialect dialect) {
-    return dialect == Dialect::postgres ? 256 : 1;
-}
-
 /// The partition counts of a store: kept when it is new, compared otherwise. `partition_mismatch`.
 template <class Db>
 expected<PartitionCounts> settle_partitions(Db& db, const EngineOptions& options) {
@@ -137,11 +132,10 @@ expected<PartitionCounts> settle_partitions(Db& db, const EngineOptions& options
     const std::string stored_flow = "SELECT count FROM ff_partition_config WHERE family = 'flow'";
     FF_TRY(std::string stored, db.scalar(stored_flow));
     if (stored.empty()) {
-        FF_TRY_VOID(run_once(
-            db, stored_flow,
-            {"INSERT INTO ff_partition_config (family, count) VALUES ('flow', " +
-             std::to_string(options.flow_partitions.value_or(partitions_of_new(Db::dialect))) +
-             "), ('budget', 1), ('quota', 1)"}));
+        FF_TRY_VOID(run_once(db, stored_flow,
+                             {"INSERT INTO ff_partition_config (family, count) VALUES ('flow', " +
+                              std::to_string(options.flow_partitions.value_or(1)) +
+                              "), ('budget', 1), ('quota', 1)"}));
         FF_TRY(stored, db.scalar(stored_flow));
     }
     if (options.flow_partitions && std::to_string(*options.flow_partitions) != stored) {

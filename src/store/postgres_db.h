@@ -271,7 +271,7 @@ expected<PgServer> server_of(PgConnection& connection);
 enum class PgUse : std::uint8_t { read, write };
 expected<void> check_server(const PgServer& server, const std::string& where, PgUse use);
 
-/// `store_open_failed` when a store is found along the search path, but what is made goes elsewhere:
+/// `store_open_failed` when a store is found along the search path but what is made goes elsewhere:
 /// a migration would leave half of it there.
 expected<void> check_search_path(PgConnection& db);
 

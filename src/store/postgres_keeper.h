@@ -47,8 +47,8 @@ class PgKeeper {
 
     /// Called when other processes may have written; an empty function ends it.
     void watch(std::function<void(Store::Heard)> heard);
-    /// This process has committed something that readers elsewhere may wait for: they are told soon,
-    /// and at the latest when this ends.
+    /// This process has committed something that readers elsewhere may wait for. They are told
+    /// soon, and at the latest when this ends.
     void note_rows();
     /// Rows of the queue tables were deleted: at some point they are worth a VACUUM.
     void note_deleted(std::uint64_t rows) { deleted_ += rows; }

@@ -13,7 +13,6 @@
 #include "store/location.h"
 #include "store/postgres_db.h"
 #include "store/postgres_internal.h"
-#include "store/postgres_keeper.h"
 #include "store/postgres_store.h"
 #include "support/postgres.h"
 
@@ -248,60 +247,6 @@ TEST_F(Postgres, many_openers_at_once_migrate_once) {
     EXPECT_EQ(migrated, 1);
     EXPECT_EQ(ask("SELECT count(*) FROM ff_schema_migration WHERE version > 0"),
               std::to_string(migrations().size()));
-}
-
-TEST_F(Postgres, openers_of_a_role_with_its_own_isolation_migrate_once) {
-    const std::string url = url_ + "%20-cdefault_transaction_isolation%3Dserializable";
-    std::vector<std::future<expected<std::unique_ptr<PostgresStore>>>> openers;
-    for (int i = 0; i < 4; ++i) {
-        openers.push_back(std::async(std::launch::async, [url] { return open_at(url); }));
-    }
-    for (auto& opener : openers) {
-        auto store = opener.get();
-        EXPECT_TRUE(store) << store.error().message();
-    }
-}
-
-TEST_F(Postgres, a_migration_elsewhere_in_the_database_is_not_waited_for) {
-    auto other = PgConnection::open(support::postgres_store(folder_.file("other")));
-    ASSERT_TRUE(other) << other.error().message();
-    ASSERT_TRUE((*other)->execute(PgConnection::begin_migration));
-    auto store = open_at(url_ + "%20-clock_timeout%3D2000");
-    EXPECT_TRUE(store) << store.error().message();
-}
-
-TEST_F(Postgres, a_store_that_is_not_where_new_tables_go_is_refused) {
-    open();
-    const std::string schema = url_.substr(url_.rfind("%3D") + 3);
-    support::run_on_postgres("CREATE SCHEMA before_" + schema);
-    std::string url = url_;
-    url.replace(url.rfind(schema), schema.size(), "before_" + schema + "," + schema);
-    const Error error = error_of(url);
-    EXPECT_EQ(error.code, ErrorCode::store_open_failed);
-    EXPECT_NE(error.detail.find("a store in the schema " + schema), std::string::npos)
-        << error.detail;
-    EXPECT_NE(error.detail.find("goes into before_" + schema), std::string::npos) << error.detail;
-}
-
-TEST_F(Postgres, a_new_store_has_as_many_partitions_as_is_told) {
-    EXPECT_EQ(open()->info().partitions.flow, 256);
-}
-
-TEST_F(Postgres, a_session_does_not_remember_every_text_there_ever_was) {
-    auto connection = PgConnection::open(url_);
-    ASSERT_TRUE(connection);
-    std::size_t most = 0;
-    for (int i = 0; i < 1'200; ++i) {
-        (*connection)->queue("SELECT " + std::to_string(i));
-        auto rows = (*connection)->run_queued();
-        ASSERT_TRUE(rows) << rows.error().message();
-        ASSERT_TRUE(rows->back().next());
-        EXPECT_EQ(rows->back().integer(), i);
-        most = std::max(most, (*connection)->prepared());
-    }
-    EXPECT_LT(most, 600U);
-    EXPECT_LT(std::stoi(*(*connection)->scalar("SELECT count(*) FROM pg_prepared_statements")),
-              600);
 }
 
 TEST_F(Postgres, it_says_what_it_is) {
@@ -758,55 +703,6 @@ TEST_F(Postgres, who_waits_to_read_is_left_alone_while_nobody_writes) {
     EXPECT_EQ(ears.rows(), before);
     put(*two, changes(waiting(1, where)));
     EXPECT_TRUE(ears.wait_for_more_rows_than(before));
-}
-
-/// What is heard on a store's channel.
-class Channel {
-  public:
-    explicit Channel(const std::string& url) : connection_(std::move(*PgConnection::open(url))) {
-        EXPECT_TRUE(connection_->execute("LISTEN " + *PgKeeper::channel_of(*connection_)));
-    }
-    /// How many have said that they wrote something, once somebody has said `until`.
-    int rows_until(const std::string& until) {
-        for (int count = 0;;) {
-            const auto word = connection_->next_notification(20'000, -1);
-            EXPECT_TRUE(word && *word) << "nobody said it";
-            if (!word || !*word || **word == until) {
-                return count;
-            }
-            count += (*word)->ends_with(PgKeeper::rows_only) ? 1 : 0;
-        }
-    }
-    void say(const std::string& word) {
-        EXPECT_TRUE(connection_->execute(
-            "SELECT pg_notify('" + *PgKeeper::channel_of(*connection_) + "', '" + word + "')"));
-    }
-
-  private:
-    std::unique_ptr<PgConnection> connection_;
-};
-
-TEST_F(Postgres, rows_are_told_of_after_the_last_commit_but_not_with_each) {
-    for (const auto notify : {EngineOptions::Notify::automatic, EngineOptions::Notify::off}) {
-        EngineOptions options;
-        options.notify = notify;
-        auto store = open(options);
-        Channel channel(url_);
-        constexpr int commits = 60;
-        const Execution ended_before =
-            ended(store->next_eid(t0), make_route(*store, std::to_string(static_cast<int>(notify))),
-                  TerminalOutcome::success, t0);
-        channel.say("begin");
-        channel.rows_until("begin");
-        for (int i = 0; i < commits; ++i) {
-            put(*store, changes(ended_before, event_of(ended_before, LeaseEventType::released)));
-        }
-        store.reset();
-        channel.say("end");
-        const int told = channel.rows_until("end");
-        EXPECT_GE(told, 1);
-        EXPECT_LT(told, commits);
-    }
 }
 
 TEST_F(Postgres, nobody_hears_of_another_store_in_the_same_database) {

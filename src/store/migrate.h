@@ -123,6 +123,11 @@ expected<std::string> migrate(Db& db) {
     return done;
 }
 
+/// Of a store that is made without a word about it. A file has one writer and nothing to spread.
+constexpr std::uint16_t default_partitions(Dialect dialect) {
+    return dialect == Dialect::postgres ? 256 : 1;
+}
+
 /// The partition counts of a store: kept when it is new, compared otherwise. `partition_mismatch`.
 template <class Db>
 expected<PartitionCounts> settle_partitions(Db& db, const EngineOptions& options) {
@@ -132,10 +137,11 @@ expected<PartitionCounts> settle_partitions(Db& db, const EngineOptions& options
     const std::string stored_flow = "SELECT count FROM ff_partition_config WHERE family = 'flow'";
     FF_TRY(std::string stored, db.scalar(stored_flow));
     if (stored.empty()) {
+        const std::uint16_t count =
+            options.flow_partitions.value_or(default_partitions(Db::dialect));
         FF_TRY_VOID(run_once(db, stored_flow,
                              {"INSERT INTO ff_partition_config (family, count) VALUES ('flow', " +
-                              std::to_string(options.flow_partitions.value_or(1)) +
-                              "), ('budget', 1), ('quota', 1)"}));
+                              std::to_string(count) + "), ('budget', 1), ('quota', 1)"}));
         FF_TRY(stored, db.scalar(stored_flow));
     }
     if (options.flow_partitions && std::to_string(*options.flow_partitions) != stored) {

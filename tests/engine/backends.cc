@@ -13,6 +13,9 @@ Backend embedded(std::string name, bool durable,
             [location = std::move(location)](const std::string& folder, EngineOptions options,
                                              std::shared_ptr<ManualClock> clock) -> expected<Rig> {
                 options.clock = clock;
+                if (!options.flow_partitions) {
+                    options.flow_partitions = 1;  // on every store: ids of tests are of the first
+                }
                 FF_TRY(auto engine, Engine::open(location(folder), options));
                 return Rig{std::move(engine), std::move(clock)};
             }};

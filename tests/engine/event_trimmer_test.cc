@@ -6,7 +6,7 @@
 namespace ff::engine::test {
 namespace {
 
-constexpr std::size_t told = 12'000;
+constexpr std::size_t events_made = 12'000;
 
 class EventTrimmer : public testing::Test {
   protected:
@@ -22,7 +22,7 @@ class EventTrimmer : public testing::Test {
         const auto made = engine_->run(job());
         ASSERT_TRUE(made);
         std::vector<SetExecutionTags> ops;
-        for (std::size_t i = 0; i < told; ++i) {
+        for (std::size_t i = 0; i < events_made; ++i) {
             ops.push_back({made->execution_id, {{"turn.n", std::to_string(i)}}});
         }
         for (const auto& result : engine_->run_all(std::move(ops))) {
@@ -53,9 +53,9 @@ class EventTrimmer : public testing::Test {
 
 TEST_F(EventTrimmer, TakesTenThousandAtATimeAndGoesOn) {
     open(0);
-    EXPECT_EQ(left(), told);
+    EXPECT_EQ(left(), events_made);
     ASSERT_TRUE(engine_->run(RunScanner{"event_trimmer"}));
-    EXPECT_EQ(left(), told - 10'000);
+    EXPECT_EQ(left(), events_made - 10'000);
     ASSERT_TRUE(engine_->run(RunScanner{"event_trimmer"}));
     EXPECT_EQ(left(), 0U);
 

@@ -35,6 +35,9 @@ Backend over_http(std::string name, bool durable,
                                              std::shared_ptr<ManualClock> clock) -> expected<Rig> {
                 auto stack = std::make_shared<Stack>();
                 options.clock = clock;
+                if (!options.flow_partitions) {
+                    options.flow_partitions = 1;  // on every store: ids of tests are of the first
+                }
                 FF_TRY(stack->embedded, Engine::open(location(folder), options));
                 http::ServerOptions how;
                 how.port = 0;

@@ -26,7 +26,7 @@ expected<std::unique_ptr<Store>> open_sqlite(const std::string& location,
 
 expected<std::unique_ptr<Store>> open_postgres(const std::string& name) {
     FF_TRY(const Location location, parse_location(support::postgres_store(name)));
-    return PostgresStore::open(location, {});
+    return PostgresStore::open(location, {.flow_partitions = 1});
 }
 
 const std::vector<Backend>& contract_backends() {

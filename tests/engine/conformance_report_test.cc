@@ -46,11 +46,13 @@ TEST_P(ReportConformance, EveryScannerIsListedOnceWithItsPeriod) {
                                     "idempotency_sweep",
                                     "index_reconciler",
                                     "lease_expiry",
+                                    "pending_wp_expiry",
                                     "retention_trimmer",
                                     "budget_reconciler",
                                     "budget_reset",
                                     "quota_reconciler",
                                     "stream_trimmer",
+                                    "suspension_timeout",
                                     "unblock",
                                     "worker_ttl_sweep"};
     EXPECT_EQ(names, all);

@@ -33,28 +33,15 @@ TEST_P(ReportConformance, EveryScannerIsListedOnceWithItsPeriod) {
         EXPECT_EQ(info.cycles, 0U) << info.scanner;
         EXPECT_FALSE(info.last_run_at) << info.scanner;
     }
-    const std::set<std::string> all{"attempt_timeout",
-                                    "cancel_reconciler",
-                                    "delayed_promoter",
-                                    "dependency_reconciler",
-                                    "edge_cancel_dispatcher",
-                                    "edge_cancel_reconciler",
-                                    "event_trimmer",
-                                    "execution_deadline",
-                                    "flow_projector",
-                                    "grant_sweep",
-                                    "idempotency_sweep",
-                                    "index_reconciler",
-                                    "lease_expiry",
-                                    "pending_wp_expiry",
-                                    "retention_trimmer",
-                                    "budget_reconciler",
-                                    "budget_reset",
-                                    "quota_reconciler",
-                                    "stream_trimmer",
-                                    "suspension_timeout",
-                                    "unblock",
-                                    "worker_ttl_sweep"};
+    const std::set<std::string> all{
+        "attempt_timeout",       "cancel_reconciler",      "delayed_promoter",
+        "dependency_reconciler", "edge_cancel_dispatcher", "edge_cancel_reconciler",
+        "event_trimmer",         "execution_deadline",     "flow_projector",
+        "grant_sweep",           "idempotency_sweep",      "index_reconciler",
+        "lease_expiry",          "pending_wp_expiry",      "retention_trimmer",
+        "budget_reconciler",     "budget_reset",           "quota_reconciler",
+        "stream_trimmer",        "suspension_timeout",     "unblock",
+        "worker_ttl_sweep"};
     EXPECT_EQ(names, all);
     EXPECT_EQ(scanner("grant_sweep").period_ms, 700);
     EXPECT_EQ(scanner("unblock").period_ms, 0);

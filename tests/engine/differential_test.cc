@@ -62,7 +62,7 @@ class Game {
         options.clock = player.clock;
         options.ids = std::make_shared<SeededIdSource>(seed);
         options.flow_partitions = 1;  // ids are compared
-        options.background = false;  // what is due is done when the game says so
+        options.background = false;   // what is due is done when the game says so
         options.lanes = {"a", "b"};
         options.warn = [](std::string_view) {};  // budgets that are past a soft limit, often
         auto engine = Engine::open(store, options);

@@ -27,7 +27,7 @@ struct Player {
         options.clock = clock;
         options.ids = ids;
         options.flow_partitions = 1;  // ids are compared
-        options.background = false;  // what is due is done when the game says so
+        options.background = false;   // what is due is done when the game says so
         auto opened = Engine::open(store, options);
         ASSERT_TRUE(opened) << opened.error().message();
         engine = *opened;

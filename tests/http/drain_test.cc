@@ -109,8 +109,8 @@ TEST(Drain, ParkedTailsAreAnsweredWithAnOpenPage) {
     const std::string path = started_stream(server);
     RawClient client = server.connect();
     ASSERT_TRUE(client.send(request_text("GET", path + "/tail?after=0-0&block_ms=30000")));
-    ASSERT_TRUE(
-        eventually("it waits", [&] { return server.server().service().stream_ops().taken() == 1; }));
+    ASSERT_TRUE(eventually("it waits",
+                           [&] { return server.server().service().stream_ops().taken() == 1; }));
     auto drained = drain(server);
     const RawAnswer answer = client.read_answer();
     EXPECT_EQ(answer.status, 200);

@@ -362,8 +362,8 @@ TEST(StreamsOverHttp, ReadsAndTailsShareOnePool) {
     RawClient two = server.connect();
     ASSERT_TRUE(one.send(request_text("GET", at + "/tail?after=0-0&block_ms=30000")));
     ASSERT_TRUE(two.send(request_text("GET", at + "/tail?after=0-0&block_ms=30000")));
-    ASSERT_TRUE(
-        eventually("both wait", [&] { return server.server().service().stream_ops().taken() == 2; }));
+    ASSERT_TRUE(eventually("both wait",
+                           [&] { return server.server().service().stream_ops().taken() == 2; }));
     for (const char* rest : {"", "/tail?after=0-0", "/sse"}) {
         const RawAnswer refused = server.get(at + rest);
         EXPECT_EQ(refused.status, 429) << rest;

@@ -208,9 +208,7 @@ TEST_F(Postgres, a_migration_that_was_altered_is_refused) {
     EXPECT_EQ(error_of(url_).code, ErrorCode::store_corrupt);
 }
 
-TEST_F(Postgres, a_new_store_has_256_partitions) {
-    EXPECT_EQ(open()->info().partitions.flow, 256);
-}
+TEST_F(Postgres, a_new_store_has_256_partitions) { EXPECT_EQ(open()->info().partitions.flow, 256); }
 
 TEST_F(Postgres, partition_counts_are_stored_and_compared) {
     EngineOptions four;

@@ -693,7 +693,9 @@ void Batch::fail(Run& run, Error error, Suspect suspect) {
     ready_.forget_all();
     desk_.recheck_all();
     next_due_ = ctx_.now;  // whatever was known may have been undone: look again
-    if (suspect == Suspect::due && due_.size() <= 1) {
+    // Who lost a race to another process has done nothing wrong: the writer runs it again.
+    const bool passing = store_.shared() && may_run_again(error.code);
+    if (suspect == Suspect::due && due_.size() <= 1 && !passing) {
         each_kind_of_due([this](const auto& taken, auto& failing) {
             std::ranges::for_each(taken, [&](const auto& key) { failing.add(key, ctx_.now); });
         });

@@ -31,6 +31,11 @@ constexpr bool is_of_the_row(ErrorCode code) {
     return code == ErrorCode::corruption || code == ErrorCode::store_corrupt;
 }
 
+/// Nothing happened, and doing it all again may work.
+constexpr bool may_run_again(ErrorCode code) {
+    return code == ErrorCode::store_busy || code == ErrorCode::store_io;
+}
+
 class ClaimDesk {
   public:
     /// What the batch does for the desk.

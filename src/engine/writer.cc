@@ -23,11 +23,6 @@ constexpr DurationMs stumble_ms = 100;
 constexpr int tries_max = 6;
 constexpr std::uint32_t try_again_ms = 4;
 
-/// Nothing happened, and doing it all again may work.
-bool may_run_again(const Error& error) {
-    return error.code == ErrorCode::store_busy || error.code == ErrorCode::store_io;
-}
-
 }  // namespace
 
 Writer::Writer(store::Store& store, const core::Settings& settings, const EngineOptions& options,
@@ -261,7 +256,7 @@ Batch::Run Writer::transact(std::vector<Pending> commands, TimestampMs now, std:
                             Waiting waiting) {
     Batch::Run run = batch_.run(std::move(commands), now, due_max, waiting);
     for (int tries = 1; store_.shared() && run.failure && !run.store_failed &&
-                        may_run_again(*run.failure) && tries < tries_max;
+                        may_run_again(run.failure->code) && tries < tries_max;
          ++tries) {
         const auto pause = 1 + jitter_() % (try_again_ms << static_cast<unsigned>(tries));
         std::this_thread::sleep_for(std::chrono::milliseconds(pause));

@@ -44,8 +44,10 @@ std::int64_t FailedAttempts::seconds_to_wait(std::string_view peer, std::string_
         return known != counts.end() && known->second >= most;
     };
     const std::string address = counted_as(peer);
-    if (attempts_max_ == 0 || (!reached(by_address_, address, attempts_max_ * targets_factor) &&
-                               !reached(by_target_, at_target(address, target), attempts_max_))) {
+    const bool too_many = target.empty()
+                              ? reached(by_address_, address, attempts_max_ * targets_factor)
+                              : reached(by_target_, at_target(address, target), attempts_max_);
+    if (attempts_max_ == 0 || !too_many) {
         return 0;
     }
     return std::chrono::ceil<std::chrono::seconds>(window_began_ + window - now).count();

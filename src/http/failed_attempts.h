@@ -20,8 +20,8 @@ class FailedAttempts {
     /// an address may be that of a proxy, with many behind it. 0: nobody is ever refused.
     explicit FailedAttempts(std::size_t attempts_max) : attempts_max_(attempts_max) {}
 
-    /// Seconds until this address may try again; 0: now. What it tries at may be empty: then only
-    /// all it has tried counts.
+    /// Seconds until this address may try again; 0: now. With a target what it has tried there
+    /// counts, without one all it has tried.
     [[nodiscard]] std::int64_t seconds_to_wait(std::string_view peer, std::string_view target,
                                                TimePoint now = std::chrono::steady_clock::now());
     void add(std::string_view peer, std::string_view target,

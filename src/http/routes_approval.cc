@@ -159,7 +159,12 @@ class Visit : public std::enable_shared_from_this<Visit> {
     using Next = void (*)(Visit&);
 
     void answer(wire::Answer page) { exchange_.answer(std::move(page)); }
+    /// Only who fails is told to wait: a link that is right is heard whatever others have tried.
     void refuse() {
+        if (const auto refusal = refuse_guessing(service_, exchange_.peer)) {
+            answer(guessed_page(*refusal));
+            return;
+        }
         service_.failed_attempts().add(exchange_.peer, {});
         answer(invalid_page());
     }
@@ -178,10 +183,6 @@ class Visit : public std::enable_shared_from_this<Visit> {
 
     void when_proved(Next next) {
         next_ = next;
-        if (const auto refusal = refuse_guessing(service_, exchange_.peer)) {
-            answer(guessed_page(*refusal));
-            return;
-        }
         auto presented = parse_link(text_);
         if (!presented || !presented->is_signed_with(*key_)) {
             refuse();

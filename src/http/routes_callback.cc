@@ -60,7 +60,12 @@ struct Attempt {
     std::string target;
 };
 
+/// Who fails too often, at whatever it tries, is told so. Only who fails: an address may be that of
+/// a proxy, and a right token is heard whatever others have tried from there.
 wire::Answer refuse_attempt(Service& service, const Attempt& attempt) {
+    if (auto refusal = refuse_guessing(service, attempt.peer)) {
+        return std::move(*refusal);
+    }
     service.failed_attempts().add(attempt.peer, attempt.target);
     return not_found();
 }
@@ -110,14 +115,14 @@ void deliver(Service& service, DeliverSignal op, Attempt attempt, Respond respon
 
 void receive(Service& service, Exchange exchange) {
     const auto target = wire::parse_callback(exchange.request.parameter("token"));
-    // Who has guessed too often at this waitpoint, or at too many, is not heard any more.
     Attempt attempt{exchange.peer, target ? target->waitpoint_id.to_string() : ""};
-    if (auto refusal = refuse_guessing(service, attempt.peer, attempt.target)) {
-        exchange.answer(std::move(*refusal));
-        return;
-    }
     if (!target) {
         exchange.answer(refuse_attempt(service, attempt));
+        return;
+    }
+    // Who has guessed too often at this waitpoint is not heard there any more.
+    if (auto refusal = refuse_guessing(service, attempt.peer, attempt.target)) {
+        exchange.answer(std::move(*refusal));
         return;
     }
     auto op = signal_of(exchange, *target);
@@ -145,12 +150,15 @@ void receive(Service& service, Exchange exchange) {
                 return;
             }
             // Answered before the attempt is written down: how long that takes would tell whether
-            // the waitpoint exists.
+            // the waitpoint exists. Of an address that tries too much nothing more is written.
+            const bool heard = service.failed_attempts().seconds_to_wait(attempt.peer, {}) == 0;
             respond([&service, attempt = std::move(attempt)](Client) {
                 return refuse_attempt(service, attempt);
             });
-            op.payload.reset();
-            service.engine().async(std::move(op), [](const expected<SignalResult>&) {});
+            if (heard) {
+                op.payload.reset();
+                service.engine().async(std::move(op), [](const expected<SignalResult>&) {});
+            }
         });
 }
 

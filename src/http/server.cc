@@ -29,11 +29,11 @@ constexpr auto accept_pause = std::chrono::milliseconds(50);
 constexpr std::size_t descriptors_kept = 64;
 
 /// Requests that wait hold their connections for long: some are kept for all others, completions
-/// and renewals above all.
+/// and renewals above all. Polls leave some of the waiting places to those who read along.
 ServiceOptions leaving_room(ServiceOptions service, const ServerOptions& server) {
     const std::size_t waiting = std::max<std::size_t>(1, server.connections_max * 3 / 4);
     service.waiting_max = std::min(service.waiting_max, waiting);
-    service.polls_max = std::min(service.polls_max, waiting);
+    service.polls_max = std::min(service.polls_max, waiting - waiting / 8);
     return service;
 }
 

@@ -117,6 +117,10 @@ expected<std::vector<FlowId>> PostgresStore::scan_due_flows(TimestampMs now, std
 expected<std::vector<core::FlowWorkKey>> PostgresStore::scan_work(TimestampMs now,
                                                                   std::size_t limit,
                                                                   Snapshot& snapshot) {
+    if (due_) {
+        // From here on who asks for a flow needs it.
+        std::erase_if(due_->flows, [](const auto& entry) { return !entry.second; });
+    }
     if (due_ && due_->work && due_->answers(now, due_->work->size(), limit)) {
         return load_due_work(*std::exchange(due_->work, std::nullopt), snapshot);
     }
@@ -156,7 +160,7 @@ expected<std::optional<TimestampMs>> PostgresStore::next_due(TimestampMs after) 
 }
 
 /// Flows that were locked when they were found due are not asked for again. Those that another
-/// process was at then are left out once: who looks for what is due does not wait for them.
+/// process was at then are left out while due flows are looked at, which waits for nobody.
 core::ReadSet PostgresStore::load_due_flows(core::ReadSet set, Snapshot& snapshot) {
     std::erase_if(set.flows, [&](const FlowId& id) {
         const auto it = due_->flows.find(id);
@@ -165,8 +169,8 @@ core::ReadSet PostgresStore::load_due_flows(core::ReadSet set, Snapshot& snapsho
         }
         if (it->second) {
             snapshot.load_flow(id, std::move(*it->second));
+            due_->flows.erase(it);
         }
-        due_->flows.erase(it);
         return true;
     });
     return set;

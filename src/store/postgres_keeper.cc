@@ -203,7 +203,9 @@ void PgKeeper::listen() {
         call(Store::Heard::rows);
         ask_at = Clock::now() + std::chrono::milliseconds(ask_ms);
     }
-    tell(Telling::now);
+    if (listener_ && listener_->alive()) {
+        tell(Telling::now);  // nobody waits at the end for a server that cannot be reached
+    }
 }
 
 bool PgKeeper::events_came() {

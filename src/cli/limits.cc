@@ -255,26 +255,32 @@ ExitCode set_budget_limits(const CommonOptions& options, const BudgetArgs& args)
 }
 
 ExitCode report_usage(const CommonOptions& options, const BudgetArgs& args) {
-    return change(options, [&](const Session& session) -> expected<Changed> {
+    bool refused = false;
+    const ExitCode code = change(options, [&](const Session& session) -> expected<Changed> {
         ReportUsageAdmin op;
         FF_TRY(op.budget_id, parse_limit_id<BudgetId>(args.id, "budget"));
         FF_TRY(op.dimensions, parse_amounts(args.amounts));
         op.dedup_key = args.key.value_or("");
         FF_TRY(const UsageResult result, session.ask(op));
+        refused = result.outcome == UsageOutcome::hard_breach;
         return Changed{value_of(result), usage_line(result)};
     });
+    return refused ? ExitCode::conflict : code;
 }
 
 ExitCode record_spend(const CommonOptions& options, const BudgetArgs& args) {
-    return change(options, [&](const Session& session) -> expected<Changed> {
+    bool refused = false;
+    const ExitCode code = change(options, [&](const Session& session) -> expected<Changed> {
         RecordSpend op;
         FF_TRY(op.budget_id, parse_limit_id<BudgetId>(args.id, "budget"));
         FF_TRY(op.execution_id, find_id(session, args.execution));
         FF_TRY(op.deltas, parse_amounts(args.amounts));
         op.idempotency_key = args.key.value_or("");
         FF_TRY(const UsageResult result, session.ask(op));
+        refused = result.outcome == UsageOutcome::hard_breach;
         return Changed{value_of(result), usage_line(result)};
     });
+    return refused ? ExitCode::conflict : code;
 }
 
 ExitCode release_spend(const CommonOptions& options, const BudgetArgs& args) {

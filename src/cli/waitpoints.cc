@@ -1,6 +1,7 @@
 #include "cli/waitpoints.h"
 
 #include <fmt/core.h>
+#include <pwd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -25,7 +26,9 @@ std::string this_user() {
             return value;
         }
     }
-    return "operator";
+    // In a container or a job of cron there may be no such variable.
+    const passwd* account = getpwuid(geteuid());
+    return account != nullptr ? account->pw_name : "operator";
 }
 
 std::string names_text(const std::vector<std::string>& names) {

@@ -258,16 +258,25 @@ class WebhookSender::Parts::Errand : public std::enable_shared_from_this<Errand>
         op.cursor = cursor;
         op.delivered = delivered;
         op.gap = gap;
-        op.lease_ms = stopping() ? 0 : options().hold_ms;
+        const bool ends = stopping();  // then the place is given back with it
+        op.lease_ms = ends ? 0 : options().hold_ms;
         parts_->engine_->async(std::move(op),
-                               [self = shared_from_this()](expected<WebhookInfo> webhook) {
+                               [self = shared_from_this(), ends](expected<WebhookInfo> webhook) {
                                    if (!webhook) {
                                        self->warn("lost its place", webhook.error());
-                                   } else if (!self->stopping() && !webhook->paused) {
+                                   } else if (!ends && !webhook->paused) {
                                        self->webhook_ = std::move(*webhook);
-                                       self->wait();
+                                       self->go_on();
                                    }
                                });
+    }
+
+    void go_on() {
+        if (stopping()) {
+            settle(webhook_.cursor, 0, false);
+        } else {
+            wait();
+        }
     }
 
     void fail(std::string error) {

@@ -262,7 +262,9 @@ std::vector<Setting> waitpoint_settings() {
         number("FF_CALLBACK_FAILURES_MAX", 0, 1'000'000, "60",
                "Calls of `/v1/callbacks/` that fail, for each address, waitpoint and minute; then "
                "429. Of those and calls of `/v1/approve/` together an address may fail ten times "
-               "as often. Behind a proxy all callers share its address. 0: no limit.",
+               "as often; then what fails is answered 429 and not written down. A right token or "
+               "link is heard all the same: behind a proxy all callers share its address. "
+               "0: no limit.",
                [](ServerConfig& c, std::int64_t v) { c.failed_attempts_max = v; }),
     };
 }

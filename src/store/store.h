@@ -338,8 +338,8 @@ class Store : public core::RowNumbers {
     virtual expected<std::vector<core::TimerKey>> scan_due(TimestampMs now, std::size_t limit) = 0;
     /// The earliest due time later than `after`, of executions, flows and work that waits.
     virtual expected<std::optional<TimestampMs>> next_due(TimestampMs after) = 0;
-    /// Flows whose timer is due, earliest first. This is the first look of a transaction for what is
-    /// due: on a shared store it may see to the others, and until scan_work() a load() of one of
+    /// Flows whose timer is due, earliest first. This is the first look of a transaction for what
+    /// is due: on a shared store it may see to the others, and until scan_work() a load() of one of
     /// these leaves it unknown if another process is at it.
     virtual expected<std::vector<FlowId>> scan_due_flows(TimestampMs now, std::size_t limit) = 0;
     /// Work that waits and is due, loaded; on a shared store what no other process is at.

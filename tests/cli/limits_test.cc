@@ -25,8 +25,9 @@ TEST_P(Limits, ABudgetIsDefinedCountedAndReset) {
               "counted before, under this key");
     EXPECT_EQ(line({"budget", "report", id, "tokens=5"}),
               "counted; past the soft limit: tokens 85/80");
-    EXPECT_EQ(line({"budget", "report", id, "tokens=16"}),
-              "refused, nothing counts: tokens 85/100");
+    const Ran refused = rig_.ff({"budget", "report", id, "tokens=16"});
+    EXPECT_EQ(refused.out, "refused, nothing counts: tokens 85/100\n");
+    EXPECT_EQ(refused.code, 4);
     const js::Array all = rig_.items({"budget", "list"});
     ASSERT_EQ(all.size(), 1U);
     EXPECT_EQ(member(all[0], "budget_id"), id);

@@ -4,6 +4,7 @@
 
 #include <ff/policy.h>
 
+#include "http/list_route.h"
 #include "http/operation_route.h"
 #include "http/routes.h"
 #include "http/schemas.h"
@@ -215,33 +216,7 @@ wire::Answer attempt_page(std::vector<AttemptInfo> attempts,
 }
 
 void add_attempts(Router& router, Service& service) {
-    Route route = route_of<ListAttempts>();
-    route.describe = [] {
-        return with_query(wire::request_schema<ListAttempts>(),
-                          {{"cursor", wire::RequestSchema::schema_of(std::uint32_t{})},
-                           {"limit", wire::RequestSchema::integer(0, 1000)}});
-    };
-    route.handler = [&service](Exchange exchange) {
-        wire::RequestIn in(exchange.request);
-        ListAttempts op;
-        std::optional<std::uint32_t> cursor;
-        std::uint32_t limit = 0;
-        wire::describe_request(in, op);
-        in.query_optional("cursor", cursor);
-        in.query_limit(limit, 100);
-        if (const auto fault = in.fault()) {
-            exchange.answer(wire::write_fault(*fault));
-            return;
-        }
-        service.engine().async(op, [cursor, limit, respond = std::move(exchange.respond)](
-                                       expected<std::vector<AttemptInfo>> found) mutable {
-            respond([cursor, limit, found = std::move(found)](Client) mutable {
-                return found ? attempt_page(std::move(*found), cursor, limit)
-                             : wire::write_error(found.error(), ListAttempts::name);
-            });
-        });
-    };
-    router.add(std::move(route));
+    add_list<ListAttempts, std::uint32_t>(router, service, attempt_page);
 }
 
 // ------------------------------------------------------------------------------------------- tags

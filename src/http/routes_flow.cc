@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/cancel_left.h"
+#include "http/list_route.h"
 #include "http/operation_route.h"
 #include "http/routes.h"
 #include "http/schemas.h"
@@ -168,33 +169,7 @@ wire::Answer edge_page(std::vector<EdgeSnapshot> edges, const std::optional<Edge
 }
 
 void add_edges(Router& router, Service& service) {
-    Route route = route_of<ListEdges>();
-    route.describe = [] {
-        return with_query(wire::request_schema<ListEdges>(),
-                          {{"cursor", wire::RequestSchema::schema_of(EdgeId{})},
-                           {"limit", wire::RequestSchema::integer(0, 1000)}});
-    };
-    route.handler = [&service](Exchange exchange) {
-        wire::RequestIn in(exchange.request);
-        ListEdges op;
-        std::optional<EdgeId> cursor;
-        std::uint32_t limit = 0;
-        wire::describe_request(in, op);
-        in.query_optional("cursor", cursor);
-        in.query_limit(limit, 100);
-        if (const auto fault = in.fault()) {
-            exchange.answer(wire::write_fault(*fault));
-            return;
-        }
-        service.engine().async(op, [cursor, limit, respond = std::move(exchange.respond)](
-                                       expected<std::vector<EdgeSnapshot>> found) mutable {
-            respond([cursor, limit, found = std::move(found)](Client) mutable {
-                return found ? edge_page(std::move(*found), cursor, limit)
-                             : wire::write_error(found.error(), ListEdges::name);
-            });
-        });
-    };
-    router.add(std::move(route));
+    add_list<ListEdges, EdgeId>(router, service, edge_page);
 }
 
 void add_graph_read(Router& router, Service& service) {

@@ -21,7 +21,7 @@ Finisher::~Finisher() {
     thread_.join();
 }
 
-void Finisher::finish(std::vector<Outcome> outcomes, bool wrote, Changed changed) {
+void Finisher::finish(std::vector<Outcome> outcomes, bool wrote, Changed changed, Next next) {
     tally_.answered(outcomes);
     if (store_.commits_are_durable()) {
         if (told_ && !changed.empty()) {
@@ -33,6 +33,16 @@ void Finisher::finish(std::vector<Outcome> outcomes, bool wrote, Changed changed
         return;
     }
     std::unique_lock lock(mutex_);
+    if (next == Next::none && batches_ == 0 && !busy_) {
+        busy_ = true;
+        std::optional<Error> broken = broken_;
+        lock.unlock();
+        conclude(outcomes, wrote, changed, broken);
+        lock.lock();
+        broken_ = std::move(broken);
+        busy_ = false;
+        return;
+    }
     room_.wait(lock, [&] { return batches_ < batches_max; });
     batches_ += 1;
     wrote_ = wrote_ || wrote;
@@ -59,6 +69,27 @@ bool Finisher::broken() {
     return broken_.has_value();
 }
 
+void Finisher::conclude(std::vector<Outcome>& outcomes, bool wrote, const Changed& changed,
+                        std::optional<Error>& broken) {
+    if (wrote && !broken) {
+        const auto began = std::chrono::steady_clock::now();
+        if (auto synced = store_.make_durable(); !synced) {
+            broken = std::move(synced).error();
+        }
+        tally_.synced(std::chrono::steady_clock::now() - began);
+    }
+    if (told_ && !broken && !changed.empty()) {
+        told_(changed);
+    }
+    for (Outcome& outcome : outcomes) {
+        outcome.pending.done(broken ? Response(std::unexpected(*broken))
+                                    : std::move(outcome.response));
+    }
+    // Now, not with the next batch: what the callbacks own may be waited for, and letting it go
+    // may call back in here.
+    outcomes.clear();
+}
+
 void Finisher::run() {
     enter_engine_thread("ff-finisher");
     std::vector<Outcome> outcomes;
@@ -78,24 +109,8 @@ void Finisher::run() {
         lock.unlock();
         room_.notify_all();
 
-        if (wrote && !broken) {
-            const auto began = std::chrono::steady_clock::now();
-            if (auto synced = store_.make_durable(); !synced) {
-                broken = std::move(synced).error();
-            }
-            tally_.synced(std::chrono::steady_clock::now() - began);
-        }
-        if (told_ && !broken && !changed.empty()) {
-            told_(changed);
-        }
+        conclude(outcomes, wrote, changed, broken);
         changed = {};
-        for (Outcome& outcome : outcomes) {
-            outcome.pending.done(broken ? Response(std::unexpected(*broken))
-                                        : std::move(outcome.response));
-        }
-        // Now, not with the next batch: what the callbacks own may be waited for, and letting it go
-        // may call back in here.
-        outcomes.clear();
 
         lock.lock();
         broken_ = std::move(broken);

@@ -1,5 +1,6 @@
 // Makes batches durable and answers their callers, on a thread of its own, so that the writer can
-// work on the next batch while the disk works on this one.
+// work on the next batch while the disk works on this one. When there is no next batch the writer
+// does it itself: handing over would only cost the callers a change of threads.
 //
 // Batches are finished in the order they were committed. If a sync fails, what is on disk is not
 // known: every answer from then on is that error, and the engine must be restarted.
@@ -28,8 +29,12 @@ class Finisher {
     /// Finishes everything handed over.
     ~Finisher();
 
-    /// Takes over a committed batch. Waits while too many batches are unfinished.
-    void finish(std::vector<Outcome> outcomes, bool wrote, Changed changed = {});
+    /// Is there anything for the writer to do while the disk works?
+    enum class Next : bool { none, waits };
+    /// Takes over a committed batch. Waits while too many batches are unfinished. With nothing to do
+    /// next the batch is finished before this returns, unless others are before it.
+    void finish(std::vector<Outcome> outcomes, bool wrote, Changed changed = {},
+                Next next = Next::waits);
     /// Waits until everything handed over so far has been answered.
     void drain();
     /// True after a failed sync.
@@ -37,6 +42,9 @@ class Finisher {
 
   private:
     void run();
+    /// Syncs, tells and answers. Nobody else may be at it.
+    void conclude(std::vector<Outcome>& outcomes, bool wrote, const Changed& changed,
+                  std::optional<Error>& broken);
 
     /// More than this and the writer waits: small batches gain nothing from running further ahead.
     static constexpr std::size_t batches_max = 2;

@@ -278,7 +278,13 @@ Batch::Run Writer::transact(std::vector<Pending> commands, TimestampMs now, std:
 }
 
 void Writer::hand_over(std::vector<Outcome> outcomes, bool wrote) {
-    finisher_.finish(std::move(outcomes), wrote, wrote ? batch_.take_changed() : Changed());
+    bool idle = false;
+    {
+        std::lock_guard lock(mutex_);
+        idle = inbox_.empty();
+    }
+    finisher_.finish(std::move(outcomes), wrote, wrote ? batch_.take_changed() : Changed(),
+                     idle ? Finisher::Next::none : Finisher::Next::waits);
 }
 
 ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,

@@ -118,6 +118,10 @@ NodeCounts counts_of(const ResumeCondition& condition, std::string_view text) {
     return counts;
 }
 
+bool is_untouched(std::string_view counts_text) {
+    return counts_text.find_first_not_of("0,") == std::string_view::npos;
+}
+
 // ------------------------------------------------------------------------------------ bindings
 
 void name_only_waitpoint(ResumeCondition& condition, const std::string& key) {

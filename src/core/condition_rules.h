@@ -34,6 +34,8 @@ using NodeCounts = std::vector<std::uint32_t>;
 std::string counts_text(const NodeCounts& counts);
 /// As many numbers as the condition has nodes; zeros for what the text lacks.
 NodeCounts counts_of(const ResumeCondition& condition, std::string_view text);
+/// No signal has satisfied any part of the condition yet: then there are no satisfiers.
+bool is_untouched(std::string_view counts_text);
 
 /// Fills in what a caller may leave out: ids of new waitpoints (by `mint`), the key of the first
 /// one, and the waitpoint of a condition that names none. A waitpoint that was made before keeps

@@ -77,7 +77,8 @@ void reads_more_signal(const Snapshot& view, const DeliverSignal& args, ReadSet&
         set.waits.signal_keys.emplace_back(at->id, args.idempotency_key);
     }
     const Suspension* suspension = open_suspension(view, *e);
-    if (suspension == nullptr || at->state != WaitpointState::active) {
+    if (suspension == nullptr || at->state != WaitpointState::active ||
+        is_untouched(suspension->satisfied_counts)) {
         return;
     }
     const auto condition = ResumeCondition::parse(suspension->condition);
@@ -191,9 +192,10 @@ expected<SignalEffect> weigh(const Snapshot& view, Execution& e, Waits& waits,
         return std::unexpected(no_suspension(e));
     }
     NodeCounts counts = counts_of(*condition, suspension.satisfied_counts);
+    const bool first = is_untouched(suspension.satisfied_counts);
     const Evaluation evaluation = evaluate(
         *condition, counts, facts_of(args, at), [&](std::uint32_t node, const std::string& token) {
-            return view.waits.is_satisfied({suspension.key, node, token});
+            return !first && view.waits.is_satisfied({suspension.key, node, token});
         });
     row.effect = evaluation.effect;
     row.matched = evaluation.matched;

@@ -78,8 +78,8 @@ std::vector<Attachment> LimitTable::attached_to(const TargetKey& target) const {
     FF_CHECK(knows_target(target), "the attachments of a target were not loaded");
     std::vector<Attachment> out;
     for (const auto& [key, row] : attachments) {
-        if (key.target == target && row.current) {
-            out.push_back(*row.current);
+        if (key.target == target && row.current()) {
+            out.push_back(*row.current());
         }
     }
     return out;
@@ -227,7 +227,7 @@ void LimitTable::load_places(std::vector<Attachment> rows) {
     }
     for (const auto& [key, row] : attachments) {
         if (row.dirty) {
-            place(key, row.current && row.current->by_place);
+            place(key, row.current() && row.current()->by_place);
         }
     }
 }

@@ -117,7 +117,7 @@ std::vector<ExecutionId> Snapshot::leased_by(const WorkerKey& key) const {
     FF_CHECK(it != leased_by_.end(), "leases of the worker were not loaded");
     std::vector<ExecutionId> ids = it->second;
     for (const ExecutionCell& cell : cells) {
-        const auto& now = cell.execution.current;
+        const auto& now = cell.execution.current();
         if (now && now->state.ownership == OwnershipState::leased &&
             now->worker_instance_id == key.worker_instance_id &&
             route(now->route).key.ns == key.ns && std::ranges::find(ids, cell.id) == ids.end()) {
@@ -284,8 +284,8 @@ void Snapshot::load_members(const FlowId& id, std::vector<ExecutionId> ids) {
         return;
     }
     for (const ExecutionCell& member : cells) {
-        if (member.execution.dirty && member.execution.current &&
-            member.execution.current->flow_id == id) {
+        if (member.execution.dirty && member.execution.current() &&
+            member.execution.current()->flow_id == id) {
             ids.push_back(member.id);
         }
     }
@@ -348,8 +348,9 @@ void Snapshot::load_work(const FlowWorkKey& key, std::optional<FlowWork> row) {
 ExecutionCell& Snapshot::cell(const ExecutionId& id) {
     auto [it, fresh] = by_id_.try_emplace(id, nullptr);
     if (fresh) {
-        cells.emplace_back().id = id;
-        it->second = &cells.back();
+        ExecutionCell& made = cells.add();
+        made.id = id;
+        it->second = &made;
     }
     return *it->second;
 }
@@ -365,8 +366,8 @@ ExecutionCell* Snapshot::find_cell(Eid eid) {
 }
 
 void Snapshot::index_by_eid(ExecutionCell& cell) {
-    if (cell.execution.current) {
-        by_eid_[cell.execution.current->eid] = &cell;
+    if (cell.execution.current()) {
+        by_eid_[cell.execution.current()->eid] = &cell;
     }
 }
 
@@ -398,7 +399,7 @@ void Snapshot::apply(Changes&& changes) {
     }
     for (auto& row : changes.put_executions) {
         ExecutionCell& target = cell(row.id);
-        if (!target.execution.current) {
+        if (!target.execution.current()) {
             // New, perhaps in place of one this batch deletes: no grant and no attempt is its own.
             target.grant = {};
             target.grant.load(std::nullopt);
@@ -469,7 +470,7 @@ void Snapshot::apply_flows(Changes& changes) {
     for (auto& row : changes.put_flows) {
         const FlowId id = row.id;
         FlowCell& target = flows[id];
-        if (target.flow.loaded && !target.flow.current) {
+        if (target.flow.loaded && !target.flow.current()) {
             // New: all there is of it is what the batch makes, and has made just now.
             load_members(id, {});
             target.edges_known = true;
@@ -491,7 +492,7 @@ void Snapshot::apply_flows(Changes& changes) {
             }
         };
         Tracked<Edge>& target = edges[key];
-        if (!target.current) {
+        if (!target.current()) {
             join(cell(row.upstream).outbound);
             join(cell(row.downstream).inbound);
             own_outbound_[row.upstream].push_back(key);

@@ -17,6 +17,7 @@
 
 #include "core/changes.h"
 #include "core/limit_table.h"
+#include "core/pool.h"
 #include "core/records.h"
 #include "core/stream_table.h"
 #include "core/tracked.h"
@@ -212,7 +213,7 @@ class Snapshot {
     void clear();
 
     // ---- for the store: what to write. Cells in the order they were first touched.
-    std::deque<ExecutionCell> cells;
+    Pool<ExecutionCell> cells;
     std::map<std::string, Tracked<Lane>> lanes;
     std::vector<Route> new_routes;
     std::map<IdempotencyKey, Tracked<IdempotencyEntry>> idempotency_entries;

@@ -131,7 +131,7 @@ std::uint64_t Batch::frames_gone(const core::Changes& changes) const {
         const auto& metas = snapshot_.streams.metas;
         for (auto it = metas.lower_bound({eid, 0}); it != metas.end() && it->first.eid == eid;
              ++it) {
-            gone += it->second.current ? it->second.current->retained() : 0;
+            gone += it->second.current() ? it->second.current()->retained() : 0;
         }
     }
     return gone;
@@ -326,8 +326,8 @@ expected<void> Batch::handle_due_limit(const core::LimitKey& key, Run& run) {
 expected<void> Batch::open_gates(Run& run) {
     std::vector<core::LimitKey> open;
     for (const auto& [id, policy] : snapshot_.limits.policies) {
-        if (policy.dirty && policy.current && policy.current->waiting &&
-            policy.current->wake_at.value_or(ctx_.now + 1) <= ctx_.now) {
+        if (policy.dirty && policy.current() && policy.current()->waiting &&
+            policy.current()->wake_at.value_or(ctx_.now + 1) <= ctx_.now) {
             open.push_back({core::LimitKind::quota, {id.uuid}});
         }
     }
@@ -457,7 +457,7 @@ void Batch::note_scheduled(Run& run) const {
                                           ExecutionId{}};
             const auto left = std::ranges::find_if(
                 snapshot_.flow_work.lower_bound(first), snapshot_.flow_work.end(),
-                [](const auto& entry) { return entry.second.current.has_value(); });
+                [](const auto& entry) { return entry.second.current().has_value(); });
             reply->scheduled = !reply->already_terminal && left != snapshot_.flow_work.end() &&
                                left->first.flow == first.flow && left->first.kind == first.kind;
         }
@@ -648,8 +648,9 @@ void Batch::note_changed() {
 
 void Batch::after_commit() {
     for (const core::ExecutionCell& cell : snapshot_.cells) {
-        if (cell.execution.dirty && cell.execution.current && cell.execution.current->timer_at) {
-            const TimestampMs at = *cell.execution.current->timer_at;
+        if (cell.execution.dirty && cell.execution.current() &&
+            cell.execution.current()->timer_at) {
+            const TimestampMs at = *cell.execution.current()->timer_at;
             next_due_ = next_due_ ? std::min(*next_due_, at) : at;
         }
     }
@@ -659,23 +660,23 @@ void Batch::after_commit() {
         }
     };
     for (const auto& [id, cell] : snapshot_.flows) {
-        if (cell.flow.dirty && cell.flow.current) {
-            look_at(cell.flow.current->timer_at);
+        if (cell.flow.dirty && cell.flow.current()) {
+            look_at(cell.flow.current()->timer_at);
         }
     }
     for (const auto& [id, budget] : snapshot_.limits.budgets) {
-        if (budget.dirty && budget.current) {
-            look_at(budget.current->timer_at);
+        if (budget.dirty && budget.current()) {
+            look_at(budget.current()->timer_at);
         }
     }
     for (const auto& [id, policy] : snapshot_.limits.policies) {
-        if (policy.dirty && policy.current) {
-            look_at(policy.current->wake_at);
+        if (policy.dirty && policy.current()) {
+            look_at(policy.current()->wake_at);
         }
     }
     for (const auto& [key, work] : snapshot_.flow_work) {
-        if (work.dirty && work.current) {
-            look_at(work.current->due_at);
+        if (work.dirty && work.current()) {
+            look_at(work.current()->due_at);
         }
     }
     each_kind_of_due(

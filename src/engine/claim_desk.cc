@@ -383,7 +383,7 @@ expected<std::optional<core::Verdict>> ClaimDesk::admit(const core::Execution& c
 expected<void> ClaimDesk::load_limits(core::Snapshot& snapshot) {
     const auto for_each = [&](const auto& ask) {
         for (const core::ExecutionCell& cell : snapshot.cells) {
-            const auto& e = cell.execution.current;
+            const auto& e = cell.execution.current();
             if (e && !e->gate && !is_reclaimable(e->state) && core::ready_key(*e)) {
                 ask(*e);
             }
@@ -442,9 +442,9 @@ expected<const core::Execution*> ClaimDesk::next_candidate(ReadyIndex::Group& gr
             }
             FF_TRY_VOID(loaded);
             core::ExecutionCell* cell = snapshot.find_cell(eid);
-            if (cell != nullptr && cell->execution.current &&
-                core::ready_key(*cell->execution.current) == key) {
-                return &*cell->execution.current;
+            if (cell != nullptr && cell->execution.current() &&
+                core::ready_key(*cell->execution.current()) == key) {
+                return &*cell->execution.current();
             }
             if (!store_.shared()) {
                 warn_("ready entry " + std::to_string(eid) + " has no execution that is ready");

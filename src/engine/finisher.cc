@@ -9,8 +9,12 @@
 
 namespace ff::engine {
 
-Finisher::Finisher(store::Store& store, Tally& tally, ChangedFn told)
-    : store_(store), tally_(tally), told_(std::move(told)), thread_([this] { run(); }) {}
+Finisher::Finisher(store::Store& store, Tally& tally, ChangedFn told, std::function<void()> synced)
+    : store_(store),
+      tally_(tally),
+      told_(std::move(told)),
+      synced_(std::move(synced)),
+      thread_([this] { run(); }) {}
 
 Finisher::~Finisher() {
     {
@@ -21,7 +25,7 @@ Finisher::~Finisher() {
     thread_.join();
 }
 
-void Finisher::finish(std::vector<Outcome> outcomes, bool wrote, Changed changed, Next next) {
+bool Finisher::finish(std::vector<Outcome> outcomes, bool wrote, Changed changed, Next next) {
     tally_.answered(outcomes);
     if (store_.commits_are_durable()) {
         if (told_ && !changed.empty()) {
@@ -30,21 +34,23 @@ void Finisher::finish(std::vector<Outcome> outcomes, bool wrote, Changed changed
         for (Outcome& outcome : outcomes) {
             outcome.pending.done(std::move(outcome.response));
         }
-        return;
+        return true;
     }
     std::unique_lock lock(mutex_);
     if (next == Next::none && batches_ == 0 && !busy_) {
         busy_ = true;
         std::optional<Error> broken = broken_;
         lock.unlock();
-        conclude(outcomes, wrote, changed, broken);
+        sync(wrote, broken);
+        answer(outcomes, changed, broken);
         lock.lock();
         broken_ = std::move(broken);
         busy_ = false;
-        return;
+        return true;
     }
     room_.wait(lock, [&] { return batches_ < batches_max; });
     batches_ += 1;
+    unsynced_callers_ += outcomes.size();
     wrote_ = wrote_ || wrote;
     changed_.add(std::move(changed));
     if (outcomes_.empty()) {
@@ -57,6 +63,7 @@ void Finisher::finish(std::vector<Outcome> outcomes, bool wrote, Changed changed
     if (wake) {
         work_.notify_one();
     }
+    return false;
 }
 
 void Finisher::drain() {
@@ -69,8 +76,7 @@ bool Finisher::broken() {
     return broken_.has_value();
 }
 
-void Finisher::conclude(std::vector<Outcome>& outcomes, bool wrote, const Changed& changed,
-                        std::optional<Error>& broken) {
+void Finisher::sync(bool wrote, std::optional<Error>& broken) {
     if (wrote && !broken) {
         const auto began = std::chrono::steady_clock::now();
         if (auto synced = store_.make_durable(); !synced) {
@@ -78,6 +84,10 @@ void Finisher::conclude(std::vector<Outcome>& outcomes, bool wrote, const Change
         }
         tally_.synced(std::chrono::steady_clock::now() - began);
     }
+}
+
+void Finisher::answer(std::vector<Outcome>& outcomes, const Changed& changed,
+                      const std::optional<Error>& broken) {
     if (told_ && !broken && !changed.empty()) {
         told_(changed);
     }
@@ -109,7 +119,12 @@ void Finisher::run() {
         lock.unlock();
         room_.notify_all();
 
-        conclude(outcomes, wrote, changed, broken);
+        sync(wrote, broken);
+        unsynced_callers_ -= outcomes.size();
+        if (synced_) {
+            synced_();
+        }
+        answer(outcomes, changed, broken);
         changed = {};
 
         lock.lock();

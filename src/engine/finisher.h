@@ -6,6 +6,7 @@
 // known: every answer from then on is that error, and the engine must be restarted.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -25,16 +26,21 @@ class Finisher {
     /// Hears of what a durable batch has changed, before its callers are answered.
     using ChangedFn = std::function<void(const Changed&)>;
 
-    Finisher(store::Store& store, Tally& tally, ChangedFn told = {});
+    /// `synced` is called when the disk has what it was given, before anybody is answered; from
+    /// the finisher's thread only.
+    Finisher(store::Store& store, Tally& tally, ChangedFn told = {},
+             std::function<void()> synced = {});
     /// Finishes everything handed over.
     ~Finisher();
 
     /// Is there anything for the writer to do while the disk works?
     enum class Next : bool { none, waits };
     /// Takes over a committed batch. Waits while too many batches are unfinished. With nothing to do
-    /// next the batch is finished before this returns, unless others are before it.
-    void finish(std::vector<Outcome> outcomes, bool wrote, Changed changed = {},
+    /// next the batch is finished before this returns, unless others are before it. True when it is.
+    bool finish(std::vector<Outcome> outcomes, bool wrote, Changed changed = {},
                 Next next = Next::waits);
+    /// Callers of batches that were handed over and that the disk does not have yet.
+    [[nodiscard]] std::size_t unsynced_callers() const { return unsynced_callers_; }
     /// Waits until everything handed over so far has been answered.
     void drain();
     /// True after a failed sync.
@@ -42,9 +48,11 @@ class Finisher {
 
   private:
     void run();
-    /// Syncs, tells and answers. Nobody else may be at it.
-    void conclude(std::vector<Outcome>& outcomes, bool wrote, const Changed& changed,
-                  std::optional<Error>& broken);
+    /// Makes durable what was written, unless an earlier sync has failed.
+    void sync(bool wrote, std::optional<Error>& broken);
+    /// Tells and answers. Nobody else may be at it.
+    void answer(std::vector<Outcome>& outcomes, const Changed& changed,
+                const std::optional<Error>& broken);
 
     /// More than this and the writer waits: small batches gain nothing from running further ahead.
     static constexpr std::size_t batches_max = 2;
@@ -55,6 +63,8 @@ class Finisher {
     std::condition_variable work_;
     std::condition_variable room_;
     const ChangedFn told_;
+    const std::function<void()> synced_;
+    std::atomic<std::size_t> unsynced_callers_{0};
     std::vector<Outcome> outcomes_;  // guarded by mutex_
     Changed changed_;                // guarded by mutex_
     std::size_t batches_ = 0;        // guarded by mutex_: handed over, not taken yet

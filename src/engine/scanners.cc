@@ -323,10 +323,10 @@ expected<std::uint64_t> Scanners::unblock_page(core::Bucket bucket, core::Eid& a
     OfferedBudgets offered;
     for (core::Eid eid : eids) {
         const core::ExecutionCell* cell = snapshot.find_cell(eid);
-        if (cell == nullptr || !cell->execution.current) {
+        if (cell == nullptr || !cell->execution.current()) {
             continue;
         }
-        const core::Execution e = *cell->execution.current;
+        const core::Execution e = *cell->execution.current();
         if (e.gate) {
             FF_TRY(const bool freed,
                    core::waits_at_limit(e) ? let_go_at_limit(e, offered, now) : false);

@@ -25,7 +25,7 @@ std::string dimension_of(const std::string& why) {
 
 /// Did this attempt end in this transaction?
 bool ended_now(const core::Tracked<core::Attempt>& attempt) {
-    return attempt.dirty && attempt.current && attempt.current->ended_at &&
+    return attempt.dirty && attempt.current() && attempt.current()->ended_at &&
            (!attempt.stored || !attempt.stored->ended_at);
 }
 
@@ -48,11 +48,11 @@ LaneStats& Tally::lane_of(const core::Snapshot& snapshot, core::RouteId route) {
 
 void Tally::count_attempts(const core::Snapshot& snapshot, const core::ExecutionCell& cell) {
     for (const auto& [index, attempt] : cell.attempts) {
-        if (!ended_now(attempt) || !cell.execution.current) {
+        if (!ended_now(attempt) || !cell.execution.current()) {
             continue;
         }
-        const core::Execution& e = *cell.execution.current;
-        const core::Attempt& row = *attempt.current;
+        const core::Execution& e = *cell.execution.current();
+        const core::Attempt& row = *attempt.current();
         LaneStats& lane = lane_of(snapshot, e.route);
         switch (row.state) {
             case AttemptLifecycle::ended_success: lane.ok += 1; break;
@@ -79,7 +79,7 @@ void Tally::count_attempts(const core::Snapshot& snapshot, const core::Execution
 }
 
 void Tally::count_refusal(const core::ExecutionCell& cell) {
-    const auto& now = cell.execution.current;
+    const auto& now = cell.execution.current();
     const auto& before = cell.execution.stored;
     if (!cell.execution.dirty || !now || !core::waits_at_limit(*now) ||
         (before && before->gate == now->gate)) {
@@ -98,7 +98,7 @@ void Tally::count_refusal(const core::ExecutionCell& cell) {
 }
 
 void Tally::count_sibling(const core::ExecutionCell& cell) {
-    const auto& now = cell.execution.current;
+    const auto& now = cell.execution.current();
     const auto& before = cell.execution.stored;
     if (cell.execution.dirty && now && is_terminal(now->state) && before &&
         !is_terminal(before->state) &&

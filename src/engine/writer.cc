@@ -22,6 +22,11 @@ constexpr DurationMs stumble_ms = 100;
 /// which doubles.
 constexpr int tries_max = 6;
 constexpr std::uint32_t try_again_ms = 4;
+/// A transaction costs as much as several commands in it, and so does its sync. So many commands
+/// are worth both; fewer are gathered while waiting for more costs nothing.
+constexpr std::size_t worthwhile = 16;
+/// How long callers who have just been answered are waited for.
+constexpr std::chrono::microseconds gather_max{60};
 
 }  // namespace
 
@@ -31,7 +36,7 @@ Writer::Writer(store::Store& store, const core::Settings& settings, const Engine
       options_(options),
       clock_(clock),
       warn_(std::move(warn)),
-      finisher_(store, tally_, std::move(notices.durable)),
+      finisher_(store, tally_, std::move(notices.durable), [this] { stop_gathering(); }),
       batch_(store, settings, ids, tally_, options.waiting_claims_max, warn_),
       scanners_(batch_, settings, options, clock.now(),
                 [this](TimestampMs now) { return handle_due(now); }),
@@ -60,6 +65,11 @@ std::optional<Error> Writer::refuse(std::size_t commands, std::size_t bytes) con
     return std::nullopt;
 }
 
+bool Writer::must_wake() {
+    return std::exchange(sleeping_, false) ||
+           (gathering_ && inbox_.size() >= std::min(finisher_.unsynced_callers(), worthwhile));
+}
+
 void Writer::submit(Pending pending) {
     std::unique_lock lock(mutex_);
     if (auto error = refuse(1, pending.bytes)) {
@@ -69,7 +79,7 @@ void Writer::submit(Pending pending) {
     }
     inbox_bytes_ += pending.bytes;
     inbox_.push_back(std::move(pending));
-    const bool wake_writer = std::exchange(sleeping_, false);
+    const bool wake_writer = must_wake();
     lock.unlock();
     if (wake_writer) {
         arrived_.notify_one();
@@ -91,9 +101,20 @@ void Writer::submit(std::vector<Pending> pendings) {
     }
     inbox_bytes_ += bytes;
     std::ranges::move(pendings, std::back_inserter(inbox_));
-    const bool wake_writer = std::exchange(sleeping_, false);
+    const bool wake_writer = must_wake();
     lock.unlock();
     if (wake_writer) {
+        arrived_.notify_one();
+    }
+}
+
+void Writer::stop_gathering() {
+    bool gathering = false;
+    {
+        std::lock_guard lock(mutex_);
+        gathering = gathering_;
+    }
+    if (gathering) {
         arrived_.notify_one();
     }
 }
@@ -176,6 +197,31 @@ DurationMs Writer::idle_ms(TimestampMs now) {
     return *at <= now ? 0 : clock_.sleep_hint(*at);
 }
 
+void Writer::gather(std::unique_lock<std::mutex>& lock) {
+    const std::size_t answered = std::exchange(answered_, 0);
+    const auto is_enough = [this] {
+        return inbox_.size() >= std::min(finisher_.unsynced_callers(), worthwhile);
+    };
+    if (!is_enough()) {
+        // The disk is at work on a larger batch, and this one has to wait for that in any case.
+        gathering_ = true;
+        arrived_.wait_for(lock, std::chrono::milliseconds(stumble_ms),
+                          [&] { return is_enough() || stopping_ || poked_; });
+        gathering_ = false;
+        return;
+    }
+    // Those who were answered by this thread are about to come back: until nobody more has come in
+    // a turn of everybody else.
+    const auto until = std::chrono::steady_clock::now() + gather_max;
+    std::size_t seen = inbox_.size() < answered ? 0 : inbox_.size();
+    while (seen < inbox_.size() && !stopping_ && std::chrono::steady_clock::now() < until) {
+        seen = inbox_.size();
+        lock.unlock();
+        std::this_thread::yield();
+        lock.lock();
+    }
+}
+
 std::vector<Pending> Writer::take(bool& stopping) {
     const DurationMs idle = std::max(idle_ms(clock_.now()), stumbled_ ? stumble_ms : 0);
     std::unique_lock lock(mutex_);
@@ -184,6 +230,9 @@ std::vector<Pending> Writer::take(bool& stopping) {
         arrived_.wait_for(lock, std::chrono::milliseconds(idle),
                           [&] { return !inbox_.empty() || stopping_ || poked_; });
         sleeping_ = false;
+    }
+    if (!inbox_.empty()) {
+        gather(lock);
     }
     poked_ = false;
     stopping = stopping_ && inbox_.empty();
@@ -283,8 +332,11 @@ void Writer::hand_over(std::vector<Outcome> outcomes, bool wrote) {
         std::lock_guard lock(mutex_);
         idle = inbox_.empty();
     }
-    finisher_.finish(std::move(outcomes), wrote, wrote ? batch_.take_changed() : Changed(),
-                     idle ? Finisher::Next::none : Finisher::Next::waits);
+    const std::size_t callers = outcomes.size();
+    const bool finished =
+        finisher_.finish(std::move(outcomes), wrote, wrote ? batch_.take_changed() : Changed(),
+                         idle ? Finisher::Next::none : Finisher::Next::waits);
+    answered_ = finished ? callers : 0;
 }
 
 ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,

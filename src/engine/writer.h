@@ -51,6 +51,11 @@ class Writer {
   private:
     void run();
     std::vector<Pending> take(bool& stopping);
+    /// Lets more commands come while that costs nothing: they share a transaction and a sync.
+    void gather(std::unique_lock<std::mutex>& lock);
+    void stop_gathering();
+    /// Is the writer to be woken for what has just been put into the inbox? Under mutex_.
+    bool must_wake();
     /// To the finisher, with what the batch has changed.
     void hand_over(std::vector<Outcome> outcomes, bool wrote);
     void process(std::vector<Pending> commands, TimestampMs now);
@@ -82,6 +87,7 @@ class Writer {
     // Writer thread only.
     std::minstd_rand jitter_{std::random_device{}()};
     bool stumbled_ = false;      // the last batch failed, and was nobody's
+    std::size_t answered_ = 0;   // callers of the last batch, who may be about to come back
     std::uint64_t tickets_ = 0;  // given to commands that are run alone
 
     mutable std::mutex mutex_;
@@ -92,6 +98,7 @@ class Writer {
     bool stopping_ = false;                 // guarded by mutex_
     bool poked_ = false;                    // guarded by mutex_
     bool sleeping_ = false;                 // guarded by mutex_
+    bool gathering_ = false;                // guarded by mutex_
 
     std::atomic<bool> others_wrote_{false};  ///< another process may have made work ready
     std::atomic<std::uint64_t> commands_{0};

@@ -182,31 +182,31 @@ expected<void> MemoryStore::write_flows(Journal& journal, Snapshot& snapshot,
         if (!row.stored && map.contains(key)) {
             return ff::fail(ErrorCode::internal, std::string(what) + " is there already");
         }
-        replace(journal, map, key, row.current);
+        replace(journal, map, key, row.current());
         rows_written_ += 1;
         return {};
     };
     for (const ExecutionCell& cell : snapshot.cells) {
-        if (const auto& row = cell.group.current; cell.group.dirty && row) {
+        if (const auto& row = cell.group.current(); cell.group.dirty && row) {
             FF_TRY_VOID(write(rows_->groups, std::pair(row->flow, row->downstream), cell.group,
                               "the edge group"));
         }
     }
     for (auto& [id, cell] : snapshot.flows) {
-        if (cell.flow.dirty && cell.flow.current) {
-            core::arm_flow(*cell.flow.current, retention_default_ms);
+        if (cell.flow.dirty && cell.flow.current()) {
+            core::arm_flow(cell.flow.edit(), retention_default_ms);
             FF_TRY_VOID(write(rows_->flows, id, cell.flow, "the flow"));
         }
     }
     for (const auto& [key, edge] : snapshot.edges) {
-        if (edge.dirty && edge.current) {
+        if (edge.dirty && edge.current()) {
             FF_TRY_VOID(write(rows_->edges, key, edge, "the edge"));
         }
     }
     for (const auto& [key, work] : snapshot.flow_work) {
         if (work.dirty) {
             // It may have been put without a look whether it is there.
-            replace(journal, rows_->work, key, work.current);
+            replace(journal, rows_->work, key, work.current());
             rows_written_ += 1;
         }
     }

@@ -134,7 +134,7 @@ void MemoryStore::write_limits(Journal& journal, const LimitTable& limits) {
     const auto write = [&](auto& map, const auto& tracked) {
         for (const auto& [key, row] : tracked) {
             if (row.dirty) {
-                replace(journal, map, key, row.current);
+                replace(journal, map, key, row.current());
                 rows_written_ += 1;
             }
         }

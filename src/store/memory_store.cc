@@ -88,7 +88,7 @@ void MemoryStore::rollback() {
 
 void MemoryStore::load_rest(ExecutionCell& cell, core::InputNeed input, bool grant,
                             bool attempt) const {
-    const auto& current = cell.execution.current;
+    const auto& current = cell.execution.current();
     if (!current) {
         if (grant) {
             cell.grant.load(std::nullopt);  // should the batch create it, there is none
@@ -404,7 +404,7 @@ void MemoryStore::write_side_sets(Journal& journal, const std::optional<Executio
 
 expected<void> MemoryStore::write_input(Journal& journal, const ExecutionCell& cell) {
     const auto& before = cell.input.stored;
-    const auto& after = cell.input.current;
+    const auto& after = cell.input.current();
     if (before) {
         for (const auto& [key, value] : before->tags) {
             journal.remove(rows_->tags, {key, value, before->eid});
@@ -467,8 +467,8 @@ expected<void> MemoryStore::write_cell(Journal& journal, ExecutionCell& cell, Ti
         }
         forget_deleted(cell);
     }
-    if (cell.execution.dirty && cell.execution.current) {
-        Execution& after = *cell.execution.current;
+    if (cell.execution.dirty && cell.execution.current()) {
+        Execution& after = cell.execution.edit();
         const auto& before = cell.execution.stored;
         core::arm_timer(before, after, now, retention_default_ms);
         if (before) {
@@ -477,22 +477,22 @@ expected<void> MemoryStore::write_cell(Journal& journal, ExecutionCell& cell, Ti
             FF_TRY_VOID(journal.insert(rows_->executions, after.eid, after, "the execution"));
             FF_TRY_VOID(journal.insert(rows_->eid_of, after.id, after.eid, "the execution id"));
         }
-        write_side_sets(journal, before, cell.execution.current);
+        write_side_sets(journal, before, cell.execution.current());
         rows_written_ += 1;
     }
     if (cell.input.dirty) {
         FF_TRY_VOID(write_input(journal, cell));
     }
     for (const auto& [index, attempt] : cell.attempts) {
-        if (attempt.dirty && attempt.current) {
-            journal.put(rows_->attempts, {attempt.current->eid, index}, *attempt.current);
+        if (attempt.dirty && attempt.current()) {
+            journal.put(rows_->attempts, {attempt.current()->eid, index}, *attempt.current());
             rows_written_ += 1;
         }
     }
-    if (cell.grant.dirty && cell.grant.current) {
-        journal.put(rows_->grants, cell.grant.current->eid, *cell.grant.current);
-    } else if (cell.grant.dirty && cell.execution.current) {
-        journal.erase(rows_->grants, cell.execution.current->eid);
+    if (cell.grant.dirty && cell.grant.current()) {
+        journal.put(rows_->grants, cell.grant.current()->eid, *cell.grant.current());
+    } else if (cell.grant.dirty && cell.execution.current()) {
+        journal.erase(rows_->grants, cell.execution.current()->eid);
     }
     return {};
 }
@@ -508,8 +508,8 @@ expected<void> MemoryStore::write_all(Journal& journal, Snapshot& snapshot, Time
         FF_TRY_VOID(journal.insert(rows_->routes, route.id, std::move(route), "the route number"));
     }
     for (const auto& [name, lane] : snapshot.lanes) {
-        if (lane.dirty && lane.current) {
-            journal.put(rows_->lanes, name, *lane.current);
+        if (lane.dirty && lane.current()) {
+            journal.put(rows_->lanes, name, *lane.current());
         }
     }
     for (auto& cell : snapshot.cells) {
@@ -517,8 +517,8 @@ expected<void> MemoryStore::write_all(Journal& journal, Snapshot& snapshot, Time
     }
     const auto write_tracked = [&](auto& map, const auto& tracked) {
         for (const auto& [key, row] : tracked) {
-            if (row.dirty && row.current) {
-                journal.put(map, key, *row.current);
+            if (row.dirty && row.current()) {
+                journal.put(map, key, *row.current());
             } else if (row.dirty) {
                 journal.erase(map, key);
             }

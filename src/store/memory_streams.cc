@@ -31,7 +31,7 @@ expected<void> MemoryStore::write_streams(Journal& journal, const StreamTable& s
     const auto write = [&](auto& map, const auto& tracked) {
         for (const auto& [key, row] : tracked) {
             if (row.dirty) {
-                replace(journal, map, key, row.current);
+                replace(journal, map, key, row.current());
                 rows_written_ += 1;
             }
         }

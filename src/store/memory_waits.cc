@@ -103,13 +103,13 @@ void MemoryStore::load_waits(const core::WaitReads& reads, WaitTable& waits) con
 expected<void> MemoryStore::write_waits(Journal& journal, const WaitTable& waits) {
     const auto write = [&](auto& map, const auto& tracked, const char* what) -> expected<void> {
         for (const auto& [key, row] : tracked) {
-            if (!row.dirty || !row.current) {
+            if (!row.dirty || !row.current()) {
                 continue;
             }
             if (!row.stored && map.contains(key)) {
                 return ff::fail(ErrorCode::internal, std::string(what) + " is there already");
             }
-            replace(journal, map, key, row.current);
+            replace(journal, map, key, row.current());
             rows_written_ += 1;
         }
         return {};
@@ -120,11 +120,11 @@ expected<void> MemoryStore::write_waits(Journal& journal, const WaitTable& waits
     FF_TRY_VOID(write(rows_->satisfiers, waits.satisfiers, "the satisfier"));
     const auto keys = key_changes(waits);
     for (const core::Tracked<core::HmacKey>* key : keys) {
-        if (key->current && key->stored) {
-            journal.put(rows_->hmac_keys, key->current->kid, *key->current);
-        } else if (key->current) {
+        if (key->current() && key->stored) {
+            journal.put(rows_->hmac_keys, key->current()->kid, *key->current());
+        } else if (key->current()) {
             FF_TRY_VOID(
-                journal.insert(rows_->hmac_keys, key->current->kid, *key->current, "the key"));
+                journal.insert(rows_->hmac_keys, key->current()->kid, *key->current(), "the key"));
         } else if (key->stored) {
             journal.erase(rows_->hmac_keys, key->stored->kid);
         }

@@ -221,9 +221,9 @@ expected<std::vector<core::EdgeKey>> PostgresStore::scan_staged(TimestampMs befo
 void PostgresStore::collect_flows(Snapshot& snapshot, DurationMs retention_default_ms,
                                   Writes& writes) {
     for (auto& [id, cell] : snapshot.flows) {
-        if (cell.flow.dirty && cell.flow.current) {
-            core::arm_flow(*cell.flow.current, retention_default_ms);
-            writes.flows.change(cell.flow.stored, *cell.flow.current);
+        if (cell.flow.dirty && cell.flow.current()) {
+            core::arm_flow(cell.flow.edit(), retention_default_ms);
+            writes.flows.change(cell.flow.stored, *cell.flow.current());
         }
         if (cell.deleted) {
             // Behind what the batch did to it before it went.
@@ -239,13 +239,13 @@ void PostgresStore::collect_flows(Snapshot& snapshot, DurationMs retention_defau
         }
     }
     for (const auto& [key, edge] : snapshot.edges) {
-        if (edge.dirty && edge.current) {
-            writes.edges.change(edge.stored, *edge.current);
+        if (edge.dirty && edge.current()) {
+            writes.edges.change(edge.stored, *edge.current());
         }
     }
     for (const auto& [key, work] : snapshot.flow_work) {
-        if (work.dirty && work.current) {
-            writes.work.put(*work.current);  // it may be there, unseen
+        if (work.dirty && work.current()) {
+            writes.work.put(*work.current());  // it may be there, unseen
         } else if (work.dirty) {
             writes.work.erase({key, std::nullopt, 0});
         }

@@ -269,10 +269,10 @@ expected<std::vector<core::LimitKey>> PostgresStore::scan_waiting_limits(
 void PostgresStore::collect_limits(const LimitTable& limits, Writes& writes) {
     const auto collect = [](auto& rows, const auto& tracked) {
         for (const auto& [key, row] : tracked) {
-            if (row.dirty && row.current && row.stored) {
-                rows.change(row.stored, *row.current);
-            } else if (row.dirty && row.current) {
-                rows.put(*row.current);
+            if (row.dirty && row.current() && row.stored) {
+                rows.change(row.stored, *row.current());
+            } else if (row.dirty && row.current()) {
+                rows.put(*row.current());
             } else if (row.dirty && row.stored) {
                 rows.erase(*row.stored);
             }
@@ -284,8 +284,8 @@ void PostgresStore::collect_limits(const LimitTable& limits, Writes& writes) {
     // What is not there yet cannot be locked: who comes second must run again.
     const auto collect_new = [](auto& rows, const auto& tracked) {
         for (const auto& [key, row] : tracked) {
-            if (row.dirty && row.current) {
-                rows.change(row.stored, *row.current);
+            if (row.dirty && row.current()) {
+                rows.change(row.stored, *row.current());
             } else if (row.dirty && row.stored) {
                 rows.erase(*row.stored);
             }
@@ -293,15 +293,15 @@ void PostgresStore::collect_limits(const LimitTable& limits, Writes& writes) {
     };
     for (const auto& [id, row] : limits.budgets) {
         if (row.dirty && limits.only_looked_at(id)) {
-            writes.waited_for[*row.current->wake_at].push_back(id);
-        } else if (row.dirty && row.current) {
-            writes.budgets.change(row.stored, *row.current);
+            writes.waited_for[*row.current()->wake_at].push_back(id);
+        } else if (row.dirty && row.current()) {
+            writes.budgets.change(row.stored, *row.current());
         }
     }
     collect_new(writes.policies, limits.policies);
     for (const auto& [key, row] : limits.attachments) {
-        if (row.dirty && row.current) {
-            writes.attachments.put(*row.current);
+        if (row.dirty && row.current()) {
+            writes.attachments.put(*row.current());
         } else if (row.dirty) {
             writes.attachments.erase({key, false});
         }

@@ -99,7 +99,7 @@ expected<void> PostgresStore::load_rest(const std::vector<Loading>& wanted, Snap
     std::vector<ExecutionCell*> attempts;
     for (const Loading& want : wanted) {
         ExecutionCell& cell = *want.cell;
-        const auto& current = cell.execution.current;
+        const auto& current = cell.execution.current();
         if (!current) {
             if (want.grant) {
                 cell.grant.load(std::nullopt);  // should the batch create it, there is none
@@ -150,7 +150,7 @@ expected<void> PostgresStore::load_rest(const std::vector<Loading>& wanted, Snap
         [](ExecutionCell& cell) -> auto& { return cell.grant; });
     ask(std::type_identity<core::Attempt>(), attempts_by_key, {&attempt_eids, &attempt_indexes},
         attempts, [](ExecutionCell& cell) -> auto& {
-            return cell.attempts[*cell.execution.current->current_attempt_index];
+            return cell.attempts[*cell.execution.current()->current_attempt_index];
         });
     OpenWaits open;
     ask_open_waits(questions, open, snapshot);

@@ -176,7 +176,7 @@ expected<void> PostgresStore::collect_erased(Snapshot& snapshot, Writes& writes)
 
 expected<void> PostgresStore::collect_input(ExecutionCell& cell, Writes& writes) {
     const auto& before = cell.input.stored;
-    const auto& after = cell.input.current;
+    const auto& after = cell.input.current();
     if (!before && !after) {
         return {};
     }
@@ -192,31 +192,31 @@ expected<void> PostgresStore::collect_cell(ExecutionCell& cell, TimestampMs now,
     if (cell.deleted) {
         forget_deleted(cell);
     }
-    if (cell.execution.dirty && cell.execution.current) {
-        core::arm_timer(cell.execution.stored, *cell.execution.current, now, retention_default_ms);
-        writes.executions.change(cell.execution.stored, *cell.execution.current);
+    if (cell.execution.dirty && cell.execution.current()) {
+        core::arm_timer(cell.execution.stored, cell.execution.edit(), now, retention_default_ms);
+        writes.executions.change(cell.execution.stored, *cell.execution.current());
         FF_TRY_VOID(
-            change_side_tables(cell.execution.stored, cell.execution.current, writes.sides));
+            change_side_tables(cell.execution.stored, cell.execution.current(), writes.sides));
     }
     if (cell.input.dirty) {
         FF_TRY_VOID(collect_input(cell, writes));
     }
     for (auto& [index, attempt] : cell.attempts) {
-        if (attempt.dirty && attempt.current) {
-            writes.attempts.put(*attempt.current);
+        if (attempt.dirty && attempt.current()) {
+            writes.attempts.put(*attempt.current());
         }
     }
     if (cell.grant.dirty) {
-        if (cell.grant.current) {
-            writes.grants.put(*cell.grant.current);
-        } else if (cell.execution.current) {
+        if (cell.grant.current()) {
+            writes.grants.put(*cell.grant.current());
+        } else if (cell.execution.current()) {
             core::GrantRow gone;
-            gone.eid = cell.execution.current->eid;
+            gone.eid = cell.execution.current()->eid;
             writes.grants.erase(std::move(gone));
         }
     }
-    if (cell.group.dirty && cell.group.current) {
-        writes.groups.change(cell.group.stored, *cell.group.current);
+    if (cell.group.dirty && cell.group.current()) {
+        writes.groups.change(cell.group.stored, *cell.group.current());
     }
     return {};
 }
@@ -227,25 +227,25 @@ expected<void> PostgresStore::collect(Snapshot& snapshot, TimestampMs now,
         writes.routes.insert(route);
     }
     for (const auto& [name, lane] : snapshot.lanes) {
-        if (lane.dirty && lane.current) {
-            writes.lanes.change(lane.stored, *lane.current);
+        if (lane.dirty && lane.current()) {
+            writes.lanes.change(lane.stored, *lane.current());
         }
     }
     for (ExecutionCell& cell : snapshot.cells) {
         FF_TRY_VOID(collect_cell(cell, now, retention_default_ms, writes));
     }
     for (const auto& [key, entry] : snapshot.idempotency_entries) {
-        if (entry.dirty && entry.stored && entry.current && writes.own_keys.erased() > 0) {
-            writes.idempotency.put(*entry.current);  // it may be among those that just went
-        } else if (entry.dirty && entry.current) {
-            writes.idempotency.change(entry.stored, *entry.current);
+        if (entry.dirty && entry.stored && entry.current() && writes.own_keys.erased() > 0) {
+            writes.idempotency.put(*entry.current());  // it may be among those that just went
+        } else if (entry.dirty && entry.current()) {
+            writes.idempotency.change(entry.stored, *entry.current());
         } else if (entry.dirty) {
             writes.idempotency.erase({key, {}, 0});
         }
     }
     for (const auto& [key, worker] : snapshot.workers) {
-        if (worker.dirty && worker.current) {
-            writes.workers.change(worker.stored, *worker.current);
+        if (worker.dirty && worker.current()) {
+            writes.workers.change(worker.stored, *worker.current());
         } else if (worker.dirty) {
             core::WorkerRow gone;
             gone.key = key;
@@ -253,8 +253,8 @@ expected<void> PostgresStore::collect(Snapshot& snapshot, TimestampMs now,
         }
     }
     for (const auto& [id, webhook] : snapshot.webhooks) {
-        if (webhook.dirty && webhook.current) {
-            writes.webhooks.change(webhook.stored, *webhook.current);
+        if (webhook.dirty && webhook.current()) {
+            writes.webhooks.change(webhook.stored, *webhook.current());
         } else if (webhook.dirty) {
             core::Webhook gone;
             gone.id = id;
@@ -277,29 +277,29 @@ expected<void> PostgresStore::collect(Snapshot& snapshot, TimestampMs now,
 /// A row that the commit writes, to find it by.
 auto PostgresStore::proof_of(const Snapshot& snapshot) -> std::optional<Proof> {
     for (const ExecutionCell& cell : snapshot.cells) {
-        if (const auto& row = cell.execution.current; cell.execution.dirty && row) {
+        if (const auto& row = cell.execution.current(); cell.execution.dirty && row) {
             return "ff_exec_core WHERE eid = " + std::to_string(row->eid) +
                    " AND last_mutation_at = " + std::to_string(row->last_mutation_at);
         }
     }
     for (const auto& [id, cell] : snapshot.flows) {
-        if (cell.flow.dirty && cell.flow.current) {
+        if (cell.flow.dirty && cell.flow.current()) {
             return "ff_flow WHERE flow_id = '\\x" + encode_hex(id.uuid.raw()) +
                    "' AND last_mutation_at = " +
-                   std::to_string(cell.flow.current->last_mutation_at);
+                   std::to_string(cell.flow.current()->last_mutation_at);
         }
     }
     for (const auto& [id, budget] : snapshot.limits.budgets) {
-        if (budget.dirty && budget.current && !snapshot.limits.only_looked_at(id)) {
+        if (budget.dirty && budget.current() && !snapshot.limits.only_looked_at(id)) {
             return "ff_budget WHERE budget_id = '\\x" + encode_hex(id.uuid.raw()) +
-                   "' AND updated_at = " + std::to_string(budget.current->updated_at);
+                   "' AND updated_at = " + std::to_string(budget.current()->updated_at);
         }
     }
     for (const auto& [key, meta] : snapshot.streams.metas) {
-        if (meta.dirty && meta.current) {
+        if (meta.dirty && meta.current()) {
             return "ff_stream_meta WHERE eid = " + std::to_string(key.eid) +
                    " AND attempt_index = " + std::to_string(key.attempt_index) +
-                   " AND frame_count = " + std::to_string(meta.current->frame_count);
+                   " AND frame_count = " + std::to_string(meta.current()->frame_count);
         }
     }
     return std::nullopt;

@@ -54,8 +54,8 @@ void PostgresStore::collect_streams(const StreamTable& streams, Writes& writes) 
     }
     const auto collect = [](auto& rows, const auto& tracked) {
         for (const auto& [key, row] : tracked) {
-            if (row.dirty && row.current) {
-                rows.change(row.stored, *row.current);
+            if (row.dirty && row.current()) {
+                rows.change(row.stored, *row.current());
             } else if (row.dirty && row.stored) {
                 rows.erase(*row.stored);
             }

@@ -152,8 +152,8 @@ void PostgresStore::ask_signals(Questions& questions, const core::WaitReads& rea
 void PostgresStore::collect_waits(const WaitTable& waits, Writes& writes) {
     const auto collect = [](auto& rows, const auto& tracked) {
         for (const auto& [key, row] : tracked) {
-            if (row.dirty && row.current) {
-                rows.change(row.stored, *row.current);
+            if (row.dirty && row.current()) {
+                rows.change(row.stored, *row.current());
             }
         }
     };
@@ -162,9 +162,9 @@ void PostgresStore::collect_waits(const WaitTable& waits, Writes& writes) {
     collect(writes.signals, waits.signals);
     collect(writes.satisfiers, waits.satisfiers);
     for (const core::Tracked<core::HmacKey>* key : key_changes(waits)) {
-        if (key->current) {
-            (key->current->is_current ? writes.current_keys : writes.retired_keys)
-                .change(key->stored, *key->current);
+        if (key->current()) {
+            (key->current()->is_current ? writes.current_keys : writes.retired_keys)
+                .change(key->stored, *key->current());
         } else if (key->stored) {
             writes.retired_keys.erase(*key->stored);
         }

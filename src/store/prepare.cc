@@ -16,12 +16,11 @@ void number_events(core::Snapshot& snapshot, std::int64_t& next_event, std::int6
             continue;
         }
         auto& execution = cell->execution;
-        if (!execution.current || execution.current->eid != event.eid) {
+        if (!execution.current() || execution.current()->eid != event.eid) {
             continue;  // it was deleted in this batch
         }
-        event.previous_event_id = execution.current->last_event_id;
-        execution.current->last_event_id = event.event_id;
-        execution.dirty = true;
+        event.previous_event_id = execution.current()->last_event_id;
+        execution.edit().last_event_id = event.event_id;
     }
     for (auto& event : snapshot.log_events) {
         event.event_id = next_event;
@@ -34,7 +33,7 @@ namespace {
 /// Keeps a row of the execution that is there now, as a new one; drops any other.
 template <class Row>
 void keep_if_of(core::Tracked<Row>& row, Eid eid) {
-    if (row.current && row.current->eid == eid) {
+    if (row.current() && row.current()->eid == eid) {
         row.stored.reset();
     } else {
         row = {};
@@ -45,7 +44,7 @@ void keep_if_of(core::Tracked<Row>& row, Eid eid) {
 
 void forget_deleted(ExecutionCell& cell) {
     cell.execution.stored.reset();
-    const Eid eid = cell.execution.current ? cell.execution.current->eid : 0;
+    const Eid eid = cell.execution.current() ? cell.execution.current()->eid : 0;
     keep_if_of(cell.input, eid);
     keep_if_of(cell.grant, eid);
     for (auto& [index, attempt] : cell.attempts) {
@@ -95,11 +94,11 @@ void settle_waits(core::Snapshot& snapshot) {
     core::WaitTable& waits = snapshot.waits;
     const auto drop_deleted = [&](auto& rows, auto eid_of) {
         for (auto& [key, row] : rows) {
-            if (row.dirty && row.current) {
-                const ExecutionCell* cell = snapshot.find_cell(eid_of(*row.current));
+            if (row.dirty && row.current()) {
+                const ExecutionCell* cell = snapshot.find_cell(eid_of(*row.current()));
                 row.dirty = cell == nullptr || !cell->deleted ||
-                            (cell->execution.current &&
-                             cell->execution.current->eid == eid_of(*row.current));
+                            (cell->execution.current() &&
+                             cell->execution.current()->eid == eid_of(*row.current()));
             }
         }
     };
@@ -108,13 +107,12 @@ void settle_waits(core::Snapshot& snapshot) {
     drop_deleted(waits.signals, [](const auto& row) { return row.key.eid; });
     drop_deleted(waits.satisfiers, [](const auto& row) { return row.key.suspension.eid; });
     for (const auto& [id, waitpoint] : waits.waitpoints) {
-        if (!waitpoint.dirty || waitpoint.stored || !waitpoint.current) {
+        if (!waitpoint.dirty || waitpoint.stored || !waitpoint.current()) {
             continue;
         }
-        ExecutionCell* cell = snapshot.find_cell(waitpoint.current->eid);
-        if (cell != nullptr && cell->execution.current && !cell->execution.current->has_waits) {
-            cell->execution.current->has_waits = true;
-            cell->execution.dirty = true;
+        ExecutionCell* cell = snapshot.find_cell(waitpoint.current()->eid);
+        if (cell != nullptr && cell->execution.current() && !cell->execution.current()->has_waits) {
+            cell->execution.edit().has_waits = true;
         }
     }
 }
@@ -136,7 +134,7 @@ std::vector<const core::Tracked<core::HmacKey>*> key_changes(const core::WaitTab
     std::vector<const core::Tracked<core::HmacKey>*> changes;
     for (const bool current : {false, true}) {
         for (const auto& [kid, key] : waits.hmac_keys) {
-            if (key.dirty && (key.current && key.current->is_current) == current) {
+            if (key.dirty && (key.current() && key.current()->is_current) == current) {
                 changes.push_back(&key);
             }
         }

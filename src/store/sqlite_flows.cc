@@ -177,26 +177,26 @@ expected<std::vector<EdgeKey>> SqliteStore::scan_staged(TimestampMs before, std:
 
 expected<void> SqliteStore::write_flows(Snapshot& snapshot, DurationMs retention_default_ms) {
     for (auto& [id, cell] : snapshot.flows) {
-        if (cell.flow.dirty && cell.flow.current) {
-            core::arm_flow(*cell.flow.current, retention_default_ms);
+        if (cell.flow.dirty && cell.flow.current()) {
+            core::arm_flow(cell.flow.edit(), retention_default_ms);
             const auto& before = cell.flow.stored;
-            FF_TRY_VOID(before ? hot_->flows.update(*before, *cell.flow.current)
-                               : hot_->flows.insert(*cell.flow.current));
+            FF_TRY_VOID(before ? hot_->flows.update(*before, *cell.flow.current())
+                               : hot_->flows.insert(*cell.flow.current()));
             rows_written_ += 1;
         }
     }
     for (const auto& [key, edge] : snapshot.edges) {
-        if (edge.dirty && edge.current) {
-            FF_TRY_VOID(edge.stored ? hot_->edges.update(*edge.stored, *edge.current)
-                                    : hot_->edges.insert(*edge.current));
+        if (edge.dirty && edge.current()) {
+            FF_TRY_VOID(edge.stored ? hot_->edges.update(*edge.stored, *edge.current())
+                                    : hot_->edges.insert(*edge.current()));
             rows_written_ += 1;
         }
     }
     for (const auto& [key, work] : snapshot.flow_work) {
         if (work.dirty) {
             // Put without having been looked at: it may be there.
-            FF_TRY_VOID(work.current ? hot_->work.put(*work.current)
-                                     : hot_->work.erase({key, std::nullopt, 0}));
+            FF_TRY_VOID(work.current() ? hot_->work.put(*work.current())
+                                       : hot_->work.erase({key, std::nullopt, 0}));
             rows_written_ += 1;
         }
     }

@@ -141,9 +141,9 @@ expected<std::vector<core::LimitKey>> SqliteStore::scan_waiting_limits(const cor
 expected<void> SqliteStore::write_limits(const LimitTable& limits) {
     const auto write = [&](auto& writer, const auto& tracked) -> expected<void> {
         for (const auto& [key, row] : tracked) {
-            if (row.dirty && row.current) {
-                FF_TRY_VOID(row.stored ? writer.update(*row.stored, *row.current)
-                                       : writer.put(*row.current));
+            if (row.dirty && row.current()) {
+                FF_TRY_VOID(row.stored ? writer.update(*row.stored, *row.current())
+                                       : writer.put(*row.current()));
                 rows_written_ += 1;
             } else if (row.dirty && row.stored) {
                 FF_TRY_VOID(writer.erase(*row.stored));
@@ -162,9 +162,9 @@ expected<void> SqliteStore::write_limits(const LimitTable& limits) {
             continue;
         }
         // Changed without having been looked at: it may be there or not.
-        FF_TRY_VOID(row.current ? hot_->attachments.put(*row.current)
-                                : hot_->attachments.erase({key, false}));
-        if (!row.current || row.current->by_place || (places_ && !places_->empty())) {
+        FF_TRY_VOID(row.current() ? hot_->attachments.put(*row.current())
+                                  : hot_->attachments.erase({key, false}));
+        if (!row.current() || row.current()->by_place || (places_ && !places_->empty())) {
             places_.reset();  // it may have been one of these
         }
         rows_written_ += 1;

@@ -61,7 +61,7 @@ void SqliteStore::rollback() {
 
 expected<void> SqliteStore::load_rest(ExecutionCell& cell, core::InputNeed input, bool grant,
                                       bool attempt) {
-    const auto& current = cell.execution.current;
+    const auto& current = cell.execution.current();
     if (grant && !current) {
         cell.grant.load(std::nullopt);  // should the batch create it, there is none
     }
@@ -341,7 +341,7 @@ struct SqliteStore::Sides {
 
 expected<void> SqliteStore::write_input(ExecutionCell& cell) {
     const auto& before = cell.input.stored;
-    const auto& after = cell.input.current;
+    const auto& after = cell.input.current();
     if (!before && !after) {
         return {};
     }
@@ -402,37 +402,37 @@ expected<void> SqliteStore::write_cell(ExecutionCell& cell, TimestampMs now,
         FF_TRY_VOID(erase_cell(cell));
         forget_deleted(cell);
     }
-    if (cell.execution.dirty && cell.execution.current) {
-        Execution& after = *cell.execution.current;
+    if (cell.execution.dirty && cell.execution.current()) {
+        Execution& after = cell.execution.edit();
         const auto& before = cell.execution.stored;
         core::arm_timer(before, after, now, retention_default_ms);
         FF_TRY_VOID(before ? hot_->executions.update(*before, after)
                            : hot_->executions.insert(after));
-        FF_TRY_VOID(change_side_tables(before, cell.execution.current, Sides{*hot_}));
+        FF_TRY_VOID(change_side_tables(before, cell.execution.current(), Sides{*hot_}));
         rows_written_ += 1;
     }
     if (cell.input.dirty) {
         FF_TRY_VOID(write_input(cell));
     }
     for (auto& [index, attempt] : cell.attempts) {
-        if (attempt.dirty && attempt.current) {
-            FF_TRY_VOID(hot_->attempts.put(*attempt.current));
+        if (attempt.dirty && attempt.current()) {
+            FF_TRY_VOID(hot_->attempts.put(*attempt.current()));
             rows_written_ += 1;
         }
     }
     if (cell.grant.dirty) {
-        if (cell.grant.current) {
-            FF_TRY_VOID(hot_->grants.put(*cell.grant.current));
-        } else if (cell.execution.current) {
+        if (cell.grant.current()) {
+            FF_TRY_VOID(hot_->grants.put(*cell.grant.current()));
+        } else if (cell.execution.current()) {
             core::GrantRow gone;
-            gone.eid = cell.execution.current->eid;
+            gone.eid = cell.execution.current()->eid;
             FF_TRY_VOID(hot_->grants.erase(gone));
         }
     }
-    if (cell.group.dirty && cell.group.current) {
+    if (cell.group.dirty && cell.group.current()) {
         const auto& before = cell.group.stored;
-        FF_TRY_VOID(before ? hot_->groups.update(*before, *cell.group.current)
-                           : hot_->groups.insert(*cell.group.current));
+        FF_TRY_VOID(before ? hot_->groups.update(*before, *cell.group.current())
+                           : hot_->groups.insert(*cell.group.current()));
         rows_written_ += 1;
     }
     return {};
@@ -446,8 +446,8 @@ expected<void> SqliteStore::write_all(Snapshot& snapshot, TimestampMs now,
         FF_TRY_VOID(hot_->route_rows.insert(route));
     }
     for (const auto& [name, lane] : snapshot.lanes) {
-        if (lane.dirty && lane.current) {
-            FF_TRY_VOID(hot_->lanes.put(*lane.current));
+        if (lane.dirty && lane.current()) {
+            FF_TRY_VOID(hot_->lanes.put(*lane.current()));
         }
     }
     for (auto& cell : snapshot.cells) {
@@ -455,24 +455,24 @@ expected<void> SqliteStore::write_all(Snapshot& snapshot, TimestampMs now,
     }
     for (const auto& [key, entry] : snapshot.idempotency_entries) {
         if (entry.dirty) {
-            FF_TRY_VOID(entry.current ? hot_->idempotency.put(*entry.current)
-                                      : hot_->idempotency.erase({key, {}, 0}));
+            FF_TRY_VOID(entry.current() ? hot_->idempotency.put(*entry.current())
+                                        : hot_->idempotency.erase({key, {}, 0}));
         }
     }
     for (const auto& [key, worker] : snapshot.workers) {
         if (worker.dirty) {
             core::WorkerRow gone;
             gone.key = key;
-            FF_TRY_VOID(worker.current ? hot_->workers.put(*worker.current)
-                                       : hot_->workers.erase(gone));
+            FF_TRY_VOID(worker.current() ? hot_->workers.put(*worker.current())
+                                         : hot_->workers.erase(gone));
         }
     }
     for (const auto& [id, webhook] : snapshot.webhooks) {
         if (webhook.dirty) {
             core::Webhook gone;
             gone.id = id;
-            FF_TRY_VOID(webhook.current ? hot_->webhooks.put(*webhook.current)
-                                        : hot_->webhooks.erase(gone));
+            FF_TRY_VOID(webhook.current() ? hot_->webhooks.put(*webhook.current())
+                                          : hot_->webhooks.erase(gone));
         }
     }
     FF_TRY_VOID(write_flows(snapshot, retention_default_ms));

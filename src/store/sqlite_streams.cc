@@ -48,9 +48,9 @@ expected<void> SqliteStore::write_streams(const StreamTable& streams) {
     }
     const auto write = [&](auto& writer, const auto& tracked) -> expected<void> {
         for (const auto& [key, row] : tracked) {
-            if (row.dirty && row.current) {
-                FF_TRY_VOID(row.stored ? writer.update(*row.stored, *row.current)
-                                       : writer.insert(*row.current));
+            if (row.dirty && row.current()) {
+                FF_TRY_VOID(row.stored ? writer.update(*row.stored, *row.current())
+                                       : writer.insert(*row.current()));
                 rows_written_ += 1;
             } else if (row.dirty && row.stored) {
                 FF_TRY_VOID(writer.erase(*row.stored));

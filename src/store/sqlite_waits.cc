@@ -16,6 +16,11 @@ expected<void> SqliteStore::found_cell(ExecutionCell& cell, Snapshot& snapshot) 
         return {};
     }
     const core::Execution& execution = *cell.execution.stored;
+    if (auto known = warm_.take_waits(execution.eid)) {
+        load_open_waits(execution, std::move(known->suspension), std::move(known->waitpoints),
+                        snapshot.waits);
+        return {};
+    }
     std::optional<core::Suspension> suspension;
     if (const auto key = open_suspension(execution)) {
         Statement& s = hot_->texts.get(sql::suspension_by_key);
@@ -61,8 +66,11 @@ expected<void> SqliteStore::load_waits(const core::WaitReads& reads, WaitTable& 
         }
     }
     if (reads.keys && !waits.knows_keys()) {
-        FF_TRY(auto rows, select_all<core::HmacKey>(hot_->texts.get(sql::all_hmac_keys)));
-        waits.load_keys(std::move(rows));
+        std::optional<std::vector<core::HmacKey>> rows = warm_.hmac_keys();
+        if (!rows) {
+            FF_TRY(rows, select_all<core::HmacKey>(hot_->texts.get(sql::all_hmac_keys)));
+        }
+        waits.load_keys(std::move(*rows));
     }
     return {};
 }
@@ -102,9 +110,9 @@ expected<void> SqliteStore::load_signals(const core::WaitReads& reads, WaitTable
 expected<void> SqliteStore::write_waits(const WaitTable& waits) {
     const auto write = [&](auto& writer, const auto& tracked) -> expected<void> {
         for (const auto& [key, row] : tracked) {
-            if (row.dirty && row.current) {
-                FF_TRY_VOID(row.stored ? writer.update(*row.stored, *row.current)
-                                       : writer.insert(*row.current));
+            if (row.dirty && row.current()) {
+                FF_TRY_VOID(row.stored ? writer.update(*row.stored, *row.current())
+                                       : writer.insert(*row.current()));
                 rows_written_ += 1;
             }
         }
@@ -115,9 +123,9 @@ expected<void> SqliteStore::write_waits(const WaitTable& waits) {
     FF_TRY_VOID(write(hot_->signals, waits.signals));
     FF_TRY_VOID(write(hot_->satisfiers, waits.satisfiers));
     for (const core::Tracked<core::HmacKey>* key : key_changes(waits)) {
-        if (key->current) {
-            FF_TRY_VOID(key->stored ? hot_->hmac_keys.update(*key->stored, *key->current)
-                                    : hot_->hmac_keys.insert(*key->current));
+        if (key->current()) {
+            FF_TRY_VOID(key->stored ? hot_->hmac_keys.update(*key->stored, *key->current())
+                                    : hot_->hmac_keys.insert(*key->current()));
         } else if (key->stored) {
             FF_TRY_VOID(hot_->hmac_keys.erase(*key->stored));
         }

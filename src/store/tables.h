@@ -687,7 +687,8 @@ constexpr ColumnMask key_mask() {
 template <class Row>
 ColumnMask insert_mask(const Row& row) {
     static_assert(Table<Row>::named_columns >= Table<Row>::key_columns);
-    return difference(row, Row{}) | ((ColumnMask{1} << Table<Row>::named_columns) - 1);
+    static const Row unset;
+    return difference(row, unset) | ((ColumnMask{1} << Table<Row>::named_columns) - 1);
 }
 template <class Row>
 constexpr ColumnMask all_columns() {

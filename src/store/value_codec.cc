@@ -116,18 +116,19 @@ std::optional<BudgetLimits> decode_limits(std::string_view text) {
 
 namespace {
 
+/// Appends a member's value as JSON. An optional one is set.
 template <class T>
-js::Value extra_value(const T& value) {
+void append_extra(std::string& out, const T& value) {
     if constexpr (is_optional<T>::value) {
-        return value ? extra_value(*value) : js::Value();
+        append_extra(out, *value);
     } else if constexpr (std::integral<T>) {
-        return static_cast<std::int64_t>(value);
+        out += std::to_string(static_cast<std::int64_t>(value));
     } else if constexpr (is_uuid_id<T>::value) {
-        return value.to_string();
+        js::append_quoted(out, value.to_string());
     } else if constexpr (std::same_as<T, Amounts>) {
-        return encode_amounts(value);
+        js::append_quoted(out, encode_amounts(value));
     } else {
-        return value;
+        js::append_quoted(out, value);
     }
 }
 
@@ -167,16 +168,24 @@ bool take_extra(const js::Value& from, T& value) {
 
 }  // namespace
 
+// Written without building values: it is done for every transition of an execution that has any.
 std::string encode_extra(const core::ExecutionExtra& extra) {
-    const core::ExecutionExtra unset;
-    js::Object object;
+    static const core::ExecutionExtra unset;
+    std::string out;
     const auto put = [&](const ColumnInfo& column, const auto& value, const auto& nothing) {
         if (value != nothing) {
-            object.emplace_back(column.name, extra_value(value));
+            out += out.empty() ? '{' : ',';
+            out += '"';
+            out += column.name;
+            out += "\":";
+            append_extra(out, value);
         }
     };
     for_each_column<core::ExecutionExtra>(put, extra, unset);
-    return object.empty() ? std::string() : js::dump(js::Value(std::move(object)));
+    if (!out.empty()) {
+        out += '}';
+    }
+    return out;
 }
 
 std::optional<core::ExecutionExtra> decode_extra(std::string_view text) {
@@ -186,12 +195,24 @@ std::optional<core::ExecutionExtra> decode_extra(std::string_view text) {
     }
     core::ExecutionExtra extra;
     bool good = true;
-    const auto take = [&](const ColumnInfo& column, auto& into) {
-        if (const js::Value* member = value->find(column.name)) {
-            good = good && take_extra(*member, into);
+    // We write them in this order, so each is mostly the next.
+    auto next = value->if_object()->begin();
+    const auto end = value->if_object()->end();
+    const auto take_next = [&](const ColumnInfo& column, auto& into) {
+        if (next != end && next->first == column.name) {
+            good = good && take_extra(next->second, into);
+            ++next;
         }
     };
-    for_each_column<core::ExecutionExtra>(take, extra);
+    for_each_column<core::ExecutionExtra>(take_next, extra);
+    if (good && next != end) {
+        const auto find = [&](const ColumnInfo& column, auto& into) {
+            if (const js::Value* member = value->find(column.name)) {
+                good = good && take_extra(*member, into);
+            }
+        };
+        for_each_column<core::ExecutionExtra>(find, extra);
+    }
     return good ? std::optional(std::move(extra)) : std::nullopt;
 }
 

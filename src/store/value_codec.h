@@ -77,10 +77,10 @@ void put_value(Sink& sink, Kind kind, const T& value) {
             sink.text_copy(encode_limits(value));
         }
     } else if constexpr (std::is_same_v<T, core::ExecutionExtra>) {
-        if (value == core::ExecutionExtra{}) {
+        if (const std::string text = encode_extra(value); text.empty()) {
             sink.null();
         } else {
-            sink.text_copy(encode_extra(value));
+            sink.text_copy(text);
         }
     } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
         sink.text_copy(encode_words(value));

@@ -1,29 +1,36 @@
 #include "store/warm_rows.h"
 
+#include <algorithm>
+
+#include "store/prepare.h"
+
 namespace ff::store {
 
 using core::ExecutionCell;
 
 namespace {
 
-/// A member that a claim will load by its number.
+/// One that a claim will load by its number, soon: it has waited for others or for a signal, and
+/// does not stand behind a backlog as new ones may.
 bool may_be_claimed(const core::Execution& e) {
-    return e.flow_id && e.state.phase == LifecyclePhase::runnable &&
+    return (e.flow_id || e.suspension_count > 0) && e.state.phase == LifecyclePhase::runnable &&
            e.state.eligibility == EligibilityState::eligible_now;
 }
 
 /// The holder of a lease comes back soon, to renew or to finish. A member that waits for others is
-/// looked at when one of them ends, and claimed soon after the last did.
+/// looked at when one of them ends, and claimed soon after the last did. Who suspends is often
+/// answered at once, by another program.
 bool is_expected_soon(const core::Execution& e) {
     const bool waits = e.flow_id && e.state.phase == LifecyclePhase::runnable &&
                        e.state.eligibility == EligibilityState::blocked_by_dependencies;
-    return e.state.ownership == OwnershipState::leased || waits || may_be_claimed(e);
+    return e.state.ownership == OwnershipState::leased ||
+           e.state.phase == LifecyclePhase::suspended || waits || may_be_claimed(e);
 }
 
 /// Made by the transaction, and by no other before it. Edges join members (F2), so all it has are
 /// among those of the batch.
 bool is_new(const ExecutionCell& cell) {
-    return cell.execution.dirty && !cell.execution.stored && cell.execution.current &&
+    return cell.execution.dirty && !cell.execution.stored && cell.execution.current() &&
            !cell.deleted;
 }
 
@@ -35,7 +42,7 @@ std::optional<core::Execution> WarmRows::take(core::Eid eid) {
 }
 
 void WarmRows::committed(const ExecutionCell& cell) {
-    const auto& current = cell.execution.current;
+    const auto& current = cell.execution.current();
     if (cell.deleted) {
         groups_.drop(cell.id);
         outbound_.drop(cell.id);
@@ -48,7 +55,7 @@ void WarmRows::committed(const ExecutionCell& cell) {
     } else if (cell.execution.dirty) {
         executions_.drop(cell.id);
     }
-    const auto& group = cell.group.current;
+    const auto& group = cell.group.current();
     if (group && group->state == GroupState::pending) {
         groups_.keep(cell.id, *group);
     } else if (cell.group.dirty) {
@@ -59,18 +66,18 @@ void WarmRows::committed(const ExecutionCell& cell) {
 void WarmRows::committed_edges(const core::Snapshot& snapshot) {
     std::unordered_map<ExecutionId, std::vector<core::Edge>> made;
     for (const ExecutionCell& cell : snapshot.cells) {
-        if (is_new(cell) && cell.execution.current->flow_id) {
+        if (is_new(cell) && cell.execution.current()->flow_id) {
             made[cell.id];
         }
     }
     for (const auto& [key, edge] : snapshot.edges) {
-        if (!edge.dirty || !edge.current) {
+        if (!edge.dirty || !edge.current()) {
             continue;
         }
-        if (auto it = made.find(edge.current->upstream); it != made.end()) {
-            it->second.push_back(*edge.current);
+        if (auto it = made.find(edge.current()->upstream); it != made.end()) {
+            it->second.push_back(*edge.current());
         } else {
-            outbound_.drop(edge.current->upstream);
+            outbound_.drop(edge.current()->upstream);
         }
     }
     for (auto& [upstream, edges] : made) {
@@ -78,17 +85,64 @@ void WarmRows::committed_edges(const core::Snapshot& snapshot) {
     }
 }
 
+void WarmRows::committed_waits(const ExecutionCell& cell, const core::WaitTable& waits) {
+    const auto waits_for_something = [](const std::optional<core::Execution>& e) {
+        return e && (e->open_waitpoints > 0 || e->current_suspension_id);
+    };
+    const auto& before = cell.execution.stored;
+    const auto& now = cell.execution.current();
+    if (waits_for_something(before)) {
+        waits_.drop(before->eid);
+    }
+    if (!waits_for_something(now)) {
+        return;
+    }
+    const bool all_known = waits.knows_open(now->eid) || !waits_for_something(before);
+    const auto key = open_suspension(*now);
+    const auto suspension = key ? waits.suspensions.find(*key) : waits.suspensions.end();
+    if (!all_known || (key && suspension == waits.suspensions.end())) {
+        return;
+    }
+    OpenWaits open;
+    if (key) {
+        open.suspension = suspension->second.current();
+    }
+    for (const core::Waitpoint* waitpoint : waits.open_waitpoints(now->eid)) {
+        open.waitpoints.push_back(*waitpoint);
+    }
+    if (open.waitpoints.size() == now->open_waitpoints) {
+        waits_.keep(now->eid, std::move(open));
+    }
+}
+
+void WarmRows::committed_keys(const core::WaitTable& waits) {
+    const bool changed =
+        std::ranges::any_of(waits.hmac_keys, [](const auto& entry) { return entry.second.dirty; });
+    if (changed) {
+        hmac_keys_.reset();
+    }
+    if (hmac_keys_ || !waits.knows_keys()) {
+        return;
+    }
+    hmac_keys_.emplace();
+    for (const core::HmacKey* key : waits.keys()) {
+        hmac_keys_->push_back(*key);
+    }
+}
+
 void WarmRows::committed(const core::Snapshot& snapshot) {
     for (const ExecutionCell& cell : snapshot.cells) {
         committed(cell);
+        committed_waits(cell, snapshot.waits);
     }
+    committed_keys(snapshot.waits);
     if (snapshot.flows.empty()) {
         return;  // nothing changes a graph without its flow
     }
     committed_edges(snapshot);
     for (const auto& [id, cell] : snapshot.flows) {
-        if (cell.flow.current && !cell.flow.current->finished_at) {
-            flows_.keep(id, *cell.flow.current);
+        if (cell.flow.current() && !cell.flow.current()->finished_at) {
+            flows_.keep(id, *cell.flow.current());
         } else if (cell.flow.dirty) {
             flows_.drop(id);
         }

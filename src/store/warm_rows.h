@@ -54,6 +54,12 @@ class Recent {
     Rows old_;
 };
 
+/// All that an execution waits for.
+struct OpenWaits {
+    std::optional<core::Suspension> suspension;
+    std::vector<core::Waitpoint> waitpoints;
+};
+
 class WarmRows {
   public:
     std::optional<core::Execution> take(const ExecutionId& id) { return executions_.take(id); }
@@ -67,20 +73,31 @@ class WarmRows {
         return outbound_.take(upstream);
     }
 
+    std::optional<OpenWaits> take_waits(core::Eid eid) { return waits_.take(eid); }
+    /// All keys of tokens, once they were read: few, and asked for by every signal.
+    [[nodiscard]] const std::optional<std::vector<core::HmacKey>>& hmac_keys() const {
+        return hmac_keys_;
+    }
+
     /// The snapshot has been committed as it is.
     void committed(const core::Snapshot& snapshot);
 
   private:
     void committed(const core::ExecutionCell& cell);
     void committed_edges(const core::Snapshot& snapshot);
+    void committed_waits(const core::ExecutionCell& cell, const core::WaitTable& waits);
+    void committed_keys(const core::WaitTable& waits);
 
-    static constexpr std::size_t limit = 8'192;  ///< about 10 MiB of executions
+    static constexpr std::size_t limit = 8'192;        ///< about 10 MiB of executions
+    static constexpr std::size_t waits_limit = 2'048;  ///< about 4 MiB
 
     Recent<ExecutionId, core::Execution> executions_{limit};
     Recent<core::Eid, ExecutionId> members_{limit};  ///< those that may be claimed
     Recent<FlowId, core::Flow> flows_{limit};
     Recent<ExecutionId, core::EdgeGroup> groups_{limit};
     Recent<ExecutionId, std::vector<core::Edge>> outbound_{limit};
+    Recent<core::Eid, OpenWaits> waits_{waits_limit};
+    std::optional<std::vector<core::HmacKey>> hmac_keys_;
 };
 
 }  // namespace ff::store

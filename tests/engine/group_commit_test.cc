@@ -27,7 +27,8 @@ CreateExecution poison(const std::string& lane = "poisoned") {
 /// Fails every commit that would write a poisoned input.
 bool holds_poison(const core::Snapshot& snapshot) {
     return std::ranges::any_of(snapshot.cells, [](const core::ExecutionCell& cell) {
-        return cell.input.dirty && cell.input.current && cell.input.current->payload == "poison";
+        return cell.input.dirty && cell.input.current() &&
+               cell.input.current()->payload == "poison";
     });
 }
 

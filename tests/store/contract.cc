@@ -728,7 +728,7 @@ std::optional<core::GrantRow> find_grant(Store& store, const ExecutionId& id) {
     set.need(id).grant = true;
     auto loaded = store.load(set, transaction.snapshot);
     EXPECT_TRUE(loaded) << loaded.error().message();
-    return transaction.snapshot.cell(id).grant.current;
+    return transaction.snapshot.cell(id).grant.current();
 }
 
 std::optional<core::IdempotencyEntry> find_idempotency(Store& store,
@@ -738,7 +738,7 @@ std::optional<core::IdempotencyEntry> find_idempotency(Store& store,
     set.idempotency.push_back(key);
     auto loaded = store.load(set, transaction.snapshot);
     EXPECT_TRUE(loaded) << loaded.error().message();
-    return transaction.snapshot.idempotency_entries[key].current;
+    return transaction.snapshot.idempotency_entries[key].current();
 }
 
 std::optional<core::WorkerRow> find_worker(Store& store, const core::WorkerKey& key) {
@@ -747,7 +747,7 @@ std::optional<core::WorkerRow> find_worker(Store& store, const core::WorkerKey& 
     set.workers.push_back(key);
     auto loaded = store.load(set, transaction.snapshot);
     EXPECT_TRUE(loaded) << loaded.error().message();
-    return transaction.snapshot.workers[key].current;
+    return transaction.snapshot.workers[key].current();
 }
 
 namespace {

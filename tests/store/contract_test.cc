@@ -474,7 +474,7 @@ TEST_P(StoreContract, load_gives_what_was_asked_for_and_absence_where_there_is_n
     set.idempotency = {{"acme", "key"}};
     ASSERT_TRUE(store().load(set, transaction.snapshot));
     auto& cell = transaction.snapshot.cell(row.id);
-    EXPECT_EQ(cell.execution.current->eid, row.eid);
+    EXPECT_EQ(cell.execution.current()->eid, row.eid);
     EXPECT_FALSE(cell.input.loaded);
     EXPECT_FALSE(cell.grant.loaded);
     EXPECT_TRUE(cell.attempts.empty());
@@ -487,9 +487,9 @@ TEST_P(StoreContract, load_gives_what_was_asked_for_and_absence_where_there_is_n
     auto& need = more.need(row.id, core::InputNeed::if_tagged_or_policy);
     need.grant = need.attempt = true;
     ASSERT_TRUE(store().load(more, transaction.snapshot));
-    EXPECT_EQ(cell.input.current, input_of(row.eid));
-    EXPECT_EQ(cell.grant.current, grant_of(row.eid, t0));
-    EXPECT_EQ(cell.attempts.at(1).current, attempt_of(row.eid, 1));
+    EXPECT_EQ(cell.input.current(), input_of(row.eid));
+    EXPECT_EQ(cell.grant.current(), grant_of(row.eid, t0));
+    EXPECT_EQ(cell.attempts.at(1).current(), attempt_of(row.eid, 1));
 }
 
 TEST_P(StoreContract, an_execution_that_was_just_minted_is_absent_without_a_look) {
@@ -566,7 +566,7 @@ TEST_P(StoreContract, load_by_number_skips_what_is_gone) {
                              transaction.snapshot));
     EXPECT_EQ(transaction.snapshot.find_cell(Eid{777}), nullptr);
     ASSERT_NE(transaction.snapshot.find_cell(row.eid), nullptr);
-    EXPECT_TRUE(transaction.snapshot.find_cell(row.eid)->input.current);
+    EXPECT_TRUE(transaction.snapshot.find_cell(row.eid)->input.current());
 }
 
 TEST_P(StoreContract, load_does_not_undo_what_the_batch_has_decided) {

@@ -166,9 +166,9 @@ class Player {
         const std::vector<Eid> eid{known_[which % known_.size()]};
         EXPECT_TRUE(store_.load(eid, core::InputNeed::always, true, transaction_.snapshot));
         core::ExecutionCell* cell = transaction_.snapshot.find_cell(eid[0]);
-        const bool there =
-            cell != nullptr && cell->execution.current && cell->execution.current->eid == eid[0];
-        return there ? &*cell->execution.current : nullptr;
+        const bool there = cell != nullptr && cell->execution.current() &&
+                           cell->execution.current()->eid == eid[0];
+        return there ? &*cell->execution.current() : nullptr;
     }
 
     std::optional<ExecutionId> pick_id(std::uint8_t which) {
@@ -637,10 +637,10 @@ class Picture {
         }
         EXPECT_TRUE(store.load(set, transaction.snapshot));
         for (const ExecutionId& id : ids_) {
-            note("grant of " + id.to_string(), transaction.snapshot.cell(id).grant.current);
+            note("grant of " + id.to_string(), transaction.snapshot.cell(id).grant.current());
         }
         for (const auto& [key, entry] : transaction.snapshot.idempotency_entries) {
-            note("key " + key.ns + " " + key.key, entry.current);
+            note("key " + key.ns + " " + key.key, entry.current());
         }
         next_numbers_ = store.shared() ? ""
                                        : std::to_string(store.next_eid(t0)) + " " +

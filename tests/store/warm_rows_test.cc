@@ -121,5 +121,142 @@ TEST_F(Warm, WhatWentWithAFlowIsNotKept) {
     EXPECT_EQ(warm_.take_outbound(id_of(1)), std::nullopt);
 }
 
+class WarmWaits : public Warm {
+  protected:
+    static core::Execution waiting(std::uint32_t open) {
+        core::Execution row;
+        row.id = id_of(1);
+        row.eid = 1;
+        row.state.phase = open > 0 ? LifecyclePhase::suspended : LifecyclePhase::runnable;
+        row.suspension_count = 1;
+        row.open_waitpoints = open;
+        if (open > 0) {
+            row.current_suspension_id = suspension().id;
+        }
+        return row;
+    }
+    static core::Suspension suspension() {
+        core::Suspension row;
+        row.key = {1, 1};
+        row.id = SuspensionId{new_uuid_of(5)};
+        return row;
+    }
+    static core::Waitpoint waitpoint(WaitpointState state) {
+        core::Waitpoint row;
+        row.id = WaitpointId{new_uuid_of(6)};
+        row.eid = 1;
+        row.state = state;
+        return row;
+    }
+    void suspend() {
+        core::Changes changes;
+        changes.put_executions.push_back(waiting(1));
+        changes.put_suspensions.push_back(suspension());
+        changes.put_waitpoints.push_back(waitpoint(WaitpointState::active));
+        commit(std::move(changes));
+    }
+    /// A transaction that loads the execution and what it waits for, as a store does, and changes it.
+    void change(core::Changes changes) {
+        core::Snapshot snapshot(routes_);
+        snapshot.cell(id_of(1)).execution.load(waiting(1));
+        snapshot.waits.load_open(1, suspension(), {waitpoint(WaitpointState::active)});
+        snapshot.apply(std::move(changes));
+        warm_.committed(snapshot);
+    }
+    static core::HmacKey key(const std::string& kid) {
+        core::HmacKey row;
+        row.kid = kid;
+        return row;
+    }
+};
+
+TEST_F(WarmWaits, WhatAnExecutionWaitsForNeedNotBeRead) {
+    suspend();
+    EXPECT_EQ(warm_.take(id_of(1))->open_waitpoints, 1U);
+    const auto open = warm_.take_waits(1);
+    ASSERT_TRUE(open);
+    EXPECT_EQ(open->suspension, suspension());
+    EXPECT_EQ(open->waitpoints, std::vector{waitpoint(WaitpointState::active)});
+    EXPECT_FALSE(warm_.take_waits(1));
+}
+
+TEST_F(WarmWaits, WhoWaitsNoMoreHasNothingKept) {
+    suspend();
+    core::Changes changes;
+    changes.put_executions.push_back(waiting(0));
+    changes.put_waitpoints.push_back(waitpoint(WaitpointState::closed));
+    change(std::move(changes));
+    EXPECT_FALSE(warm_.take_waits(1));
+}
+
+TEST_F(WarmWaits, WhatChangedIsKeptAsItIsNow) {
+    suspend();
+    core::Waitpoint signalled = waitpoint(WaitpointState::active);
+    signalled.signal_count = 1;
+    core::Changes changes;
+    changes.put_executions.push_back(waiting(1));
+    changes.put_waitpoints.push_back(signalled);
+    change(std::move(changes));
+    const auto open = warm_.take_waits(1);
+    ASSERT_TRUE(open);
+    EXPECT_EQ(open->waitpoints, std::vector{signalled});
+}
+
+TEST_F(WarmWaits, WaitsThatWereNotAllLoadedAreNotKept) {
+    suspend();
+    core::Snapshot snapshot(routes_);
+    snapshot.cell(id_of(1)).execution.load(waiting(1));
+    core::Changes changes;
+    changes.put_executions.push_back(waiting(1));
+    snapshot.apply(std::move(changes));
+    warm_.committed(snapshot);
+    EXPECT_FALSE(warm_.take_waits(1));
+}
+
+TEST_F(WarmWaits, FewerThanTheExecutionCountsAreNotKept) {
+    core::Changes changes;
+    changes.put_executions.push_back(waiting(2));
+    changes.put_suspensions.push_back(suspension());
+    changes.put_waitpoints.push_back(waitpoint(WaitpointState::active));
+    commit(std::move(changes));
+    EXPECT_FALSE(warm_.take_waits(1));
+}
+
+TEST_F(WarmWaits, AnExecutionThatIsDeletedLeavesNothing) {
+    suspend();
+    core::Changes changes;
+    changes.delete_executions.push_back(1);
+    core::Snapshot snapshot(routes_);
+    snapshot.cell(id_of(1)).execution.load(waiting(1));
+    snapshot.index_by_eid(snapshot.cell(id_of(1)));
+    snapshot.apply(std::move(changes));
+    warm_.committed(snapshot);
+    EXPECT_FALSE(warm_.take_waits(1));
+    EXPECT_FALSE(warm_.take(id_of(1)));
+}
+
+TEST_F(WarmWaits, KeysAreKnownUntilOneChanges) {
+    EXPECT_FALSE(warm_.hmac_keys());
+    core::Snapshot looked(routes_);
+    looked.waits.load_keys({key("k1")});
+    warm_.committed(looked);
+    EXPECT_EQ(warm_.hmac_keys(), std::vector{key("k1")});
+
+    core::Snapshot rotated(routes_);
+    core::Changes changes;
+    changes.put_hmac_keys.push_back(key("k2"));
+    rotated.apply(std::move(changes));
+    warm_.committed(rotated);
+    EXPECT_FALSE(warm_.hmac_keys());
+
+    core::Snapshot both(routes_);
+    both.waits.load_keys({key("k1")});
+    core::Changes more;
+    more.put_hmac_keys.push_back(key("k2"));
+    both.apply(std::move(more));
+    warm_.committed(both);
+    EXPECT_EQ(warm_.hmac_keys(), (std::vector{key("k1"), key("k2")}));
+}
+
 }  // namespace
 }  // namespace ff::store

@@ -27,8 +27,8 @@ void keep_dirty(Map& rows, const Tracked& tracked) {
         if (!row.dirty) {
             continue;
         }
-        if (row.current) {
-            rows.insert_or_assign(key, *row.current);
+        if (row.current()) {
+            rows.insert_or_assign(key, *row.current());
         } else {
             rows.erase(key);
         }
@@ -169,10 +169,10 @@ const core::Route& World::route(const core::Execution& e) const { return *routes
 void World::load(const core::ReadSet::ExecutionNeed& need, core::Snapshot& view) const {
     core::ExecutionCell& cell = view.cell(need.id);
     cell.execution.load(copy_of(records.executions, need.id));
-    if (!cell.execution.current) {
+    if (!cell.execution.current()) {
         return;
     }
-    const core::Execution& e = *cell.execution.current;
+    const core::Execution& e = *cell.execution.current();
     view.index_by_eid(cell);
     load_open_waits(e, view);
     if (core::needs_input(need.input, e)) {
@@ -258,13 +258,13 @@ void World::commit(core::Snapshot& view, Steps steps) {
             erase(*cell.execution.stored);
             cell.execution.stored.reset();  // what may stand there now is another, and new
         }
-        if (cell.execution.current) {
+        if (cell.execution.current()) {
             keep(cell);
         }
         if (cell.group.dirty) {
-            records.groups.insert_or_assign(cell.id, *cell.group.current);
+            records.groups.insert_or_assign(cell.id, *cell.group.current());
         }
-        if (cell.execution.dirty && cell.execution.current) {
+        if (cell.execution.dirty && cell.execution.current()) {
             check(cell);
             if (steps == Steps::one) {
                 check_step(cell, view);
@@ -279,27 +279,27 @@ void World::commit(core::Snapshot& view, Steps steps) {
 
 void World::keep(core::ExecutionCell& cell) {
     if (cell.execution.dirty) {
-        core::Execution& e = *cell.execution.current;
+        core::Execution& e = cell.execution.edit();
         core::arm_timer(cell.execution.stored, e, now, settings_.retention_ms);
         records.executions.insert_or_assign(e.id, e);
     }
     if (cell.input.dirty) {
-        records.inputs.insert_or_assign(cell.input.current->eid, *cell.input.current);
+        records.inputs.insert_or_assign(cell.input.current()->eid, *cell.input.current());
     }
     for (const auto& [index, row] : cell.attempts) {
         if (row.dirty) {
-            auto& kept = records.attempts[row.current->eid];
-            auto [it, fresh] = kept.try_emplace(index, *row.current);
-            if (!fresh && has_ended(it->second) && it->second != *row.current) {
+            auto& kept = records.attempts[row.current()->eid];
+            auto [it, fresh] = kept.try_emplace(index, *row.current());
+            if (!fresh && has_ended(it->second) && it->second != *row.current()) {
                 violations.push_back("history: an attempt changed after its end");
             }
-            it->second = *row.current;
+            it->second = *row.current();
         }
     }
-    if (cell.grant.dirty && cell.grant.current) {
-        records.grants.insert_or_assign(cell.grant.current->eid, *cell.grant.current);
+    if (cell.grant.dirty && cell.grant.current()) {
+        records.grants.insert_or_assign(cell.grant.current()->eid, *cell.grant.current());
     } else if (cell.grant.dirty) {
-        records.grants.erase(cell.execution.current->eid);
+        records.grants.erase(cell.execution.current()->eid);
     }
 }
 
@@ -314,7 +314,7 @@ void World::erase(const core::Execution& gone) {
 }
 
 void World::check(const core::ExecutionCell& cell) {
-    const core::Execution& e = *cell.execution.current;
+    const core::Execution& e = *cell.execution.current();
     std::vector<core::Attempt> rows;
     if (const auto* kept = pointer_to(records.attempts, e.eid)) {
         std::ranges::copy(*kept | std::views::values, std::back_inserter(rows));
@@ -340,7 +340,7 @@ void World::check(const core::ExecutionCell& cell) {
 }
 
 void World::check_step(const core::ExecutionCell& cell, const core::Snapshot& view) {
-    const core::Execution& e = *cell.execution.current;
+    const core::Execution& e = *cell.execution.current();
     const auto& before = cell.execution.stored;
     if (before) {
         std::ranges::move(core::check_step(*before, e), std::back_inserter(violations));

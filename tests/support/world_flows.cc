@@ -119,12 +119,12 @@ void World::load_flows(const core::ReadSet& set, core::Snapshot& view) const {
 void World::keep_flows(core::Snapshot& view) {
     for (const auto& [key, edge] : view.edges) {
         if (edge.dirty) {
-            records.edges.insert_or_assign(key, *edge.current);
+            records.edges.insert_or_assign(key, *edge.current());
         }
     }
     for (const auto& [key, work] : view.flow_work) {
-        if (work.dirty && work.current) {
-            records.work.insert_or_assign(key, *work.current);
+        if (work.dirty && work.current()) {
+            records.work.insert_or_assign(key, *work.current());
         } else if (work.dirty) {
             records.work.erase(key);
         }
@@ -137,12 +137,12 @@ void World::keep_flows(core::Snapshot& view) {
             std::erase_if(records.groups, [&](const auto& row) { return row.second.flow == gone; });
             std::erase_if(records.work, [&](const auto& row) { return row.first.flow == gone; });
         } else if (cell.flow.dirty) {
-            core::arm_flow(*cell.flow.current, settings_.retention_ms);
-            records.flows.insert_or_assign(id, *cell.flow.current);
+            core::arm_flow(cell.flow.edit(), settings_.retention_ms);
+            records.flows.insert_or_assign(id, *cell.flow.current());
         }
     }
     for (const auto& [id, cell] : view.flows) {
-        if (!cell.deleted && cell.flow.current) {
+        if (!cell.deleted && cell.flow.current()) {
             check_flow(id);
         }
     }

@@ -113,8 +113,8 @@ void World::load_waits(const core::ReadSet& set, core::Snapshot& view) const {
 void World::keep_waits(core::Snapshot& view) {
     const auto keep = [](auto& kept, const auto& rows) {
         for (const auto& [key, row] : rows) {
-            if (row.dirty && row.current) {
-                kept.insert_or_assign(key, *row.current);
+            if (row.dirty && row.current()) {
+                kept.insert_or_assign(key, *row.current());
             } else if (row.dirty) {
                 kept.erase(key);
             }

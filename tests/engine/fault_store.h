@@ -74,6 +74,27 @@ class FaultStore final : public store::Store {
         }
         changed_.notify_all();
     }
+    /// Syncs wait until let_syncs_go().
+    void hold_syncs() {
+        const std::lock_guard lock(mutex_);
+        syncs_held_ = true;
+    }
+    void let_syncs_go() {
+        {
+            const std::lock_guard lock(mutex_);
+            syncs_held_ = false;
+        }
+        changed_.notify_all();
+    }
+    /// Waits until so many transactions have been committed.
+    void wait_for_commits(std::uint64_t count) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return commits_ >= count; });
+    }
+    [[nodiscard]] std::uint64_t commits() const {
+        const std::lock_guard lock(mutex_);
+        return commits_;
+    }
     /// Waits until a commit waits.
     void wait_for_commit() {
         std::unique_lock lock(mutex_);
@@ -225,12 +246,19 @@ class FaultStore final : public store::Store {
             inner_->rollback();
             return ff::fail(ErrorCode::store_full, "as told");
         }
-        return inner_->commit(snapshot, now, retention_default_ms);
+        auto committed = inner_->commit(snapshot, now, retention_default_ms);
+        if (committed) {
+            const std::lock_guard lock(mutex_);
+            commits_ += 1;
+            changed_.notify_all();
+        }
+        return committed;
     }
     void rollback() override { inner_->rollback(); }
     expected<void> commit_upkeep() override { return inner_->commit_upkeep(); }
     expected<void> make_durable() override {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return !syncs_held_; });
         if (sync_fails_) {
             return ff::fail(ErrorCode::store_io, "as told");
         }
@@ -251,11 +279,13 @@ class FaultStore final : public store::Store {
     std::function<std::optional<ErrorCode>(core::Eid)> load_fault_;      // guarded by mutex_
     std::function<std::optional<ErrorCode>(const FlowId&)> flow_fault_;  // guarded by mutex_
     std::atomic<bool> shared_ = false;
-    bool begin_fails_ = false;  // guarded by mutex_
-    bool sync_fails_ = false;   // guarded by mutex_
-    bool held_ = false;         // guarded by mutex_
-    bool waiting_ = false;      // guarded by mutex_
-    std::uint64_t failed_ = 0;  // guarded by mutex_
+    bool begin_fails_ = false;   // guarded by mutex_
+    bool sync_fails_ = false;    // guarded by mutex_
+    bool syncs_held_ = false;    // guarded by mutex_
+    bool held_ = false;          // guarded by mutex_
+    bool waiting_ = false;       // guarded by mutex_
+    std::uint64_t failed_ = 0;   // guarded by mutex_
+    std::uint64_t commits_ = 0;  // guarded by mutex_
 };
 
 }  // namespace ff::engine::test

@@ -2,10 +2,14 @@
 // come, when the engine stops, and when sixteen threads pull at once.
 #include <gtest/gtest.h>
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -350,6 +354,67 @@ TEST_F(GroupCommit, WhatGathersDuringACommitSharesTheNext) {
     EXPECT_EQ(answers.all(), std::vector<std::string>(101, "ok"));
     EXPECT_EQ(engine_->stats().batches, batches + 1);
     EXPECT_EQ(engine_->stats().queue_depth, 0U);
+}
+
+TEST_F(GroupCommit, ACommandAloneIsAnsweredByTheWriterItself) {
+    std::promise<std::string> thread;
+    engine_->call(job(), [&](const Response&) {
+        std::array<char, 16> name{};
+        pthread_getname_np(pthread_self(), name.data(), name.size());
+        thread.set_value(name.data());
+    });
+    EXPECT_EQ(thread.get_future().get(), "ff-writer") << "no change of threads on the way";
+}
+
+TEST_F(GroupCommit, WhatComesWhileALargerBatchIsSyncedSharesTheNext) {
+    Answers answers(9);
+    block_writer(answers, 0);
+    const std::uint64_t commits = store_->commits();
+    for (std::size_t i = 1; i <= 4; ++i) {
+        engine_->call(job(), answers.at(i));
+    }
+    store_->hold_syncs();
+    store_->let_go();
+    store_->wait_for_commits(commits + 2);  // the one, and the four that came meanwhile
+    for (std::size_t i = 5; i <= 8; ++i) {
+        engine_->call(job(), answers.at(i));
+    }
+    EXPECT_EQ(store_->commits(), commits + 2) << "fewer than the disk is at work on";
+    store_->let_syncs_go();
+    EXPECT_EQ(answers.all(), std::vector<std::string>(9, "ok"));
+    EXPECT_EQ(store_->commits(), commits + 3) << "the last four shared one";
+}
+
+TEST_F(GroupCommit, AsManyAsAreBeingSyncedDoNotWaitForThem) {
+    Answers answers(3);
+    block_writer(answers, 0);
+    const std::uint64_t commits = store_->commits();
+    engine_->call(job(), answers.at(1));
+    store_->hold_syncs();
+    store_->let_go();
+    store_->wait_for_commits(commits + 2);  // one is synced, one is committed behind it
+    engine_->call(job(), answers.at(2));
+    EXPECT_EQ(answers.now(0), "");
+    store_->let_syncs_go();
+    EXPECT_EQ(answers.all(), std::vector<std::string>(3, "ok"));
+}
+
+TEST_F(GroupCommit, AnEngineThatStopsWhileItGathersFinishesWhatItTook) {
+    Answers answers(6);
+    block_writer(answers, 0);
+    const std::uint64_t commits = store_->commits();
+    for (std::size_t i = 1; i <= 4; ++i) {
+        engine_->call(job(), answers.at(i));
+    }
+    store_->hold_syncs();
+    store_->let_go();
+    store_->wait_for_commits(commits + 2);
+    engine_->call(job(), answers.at(5));
+    std::thread stopping([this] { engine_->stop(); });
+    store_->wait_for_commits(commits + 3);  // it waits for no more
+    store_->let_syncs_go();
+    stopping.join();
+    EXPECT_EQ(answers.all(), std::vector<std::string>(6, "ok"));
 }
 
 TEST_F(GroupCommit, ABatchHoldsOnlySoMany) {

@@ -155,7 +155,7 @@ class WarmWaits : public Warm {
         changes.put_waitpoints.push_back(waitpoint(WaitpointState::active));
         commit(std::move(changes));
     }
-    /// A transaction that loads the execution and what it waits for, as a store does, and changes it.
+    /// A transaction that loads the execution with what it waits for, and changes it.
     void change(core::Changes changes) {
         core::Snapshot snapshot(routes_);
         snapshot.cell(id_of(1)).execution.load(waiting(1));

@@ -334,6 +334,11 @@ Error read_error(int status, std::string_view body, Believed believed) {
         error.code = parse_error_code(*code->if_string()).value_or(error.code);
     } else if (const json* text = document->find("error"); text != nullptr) {
         error.detail = text->if_string() != nullptr ? *text->if_string() : "";
+        const json* limit = document->find("limit_bytes");
+        if (const auto bytes = limit != nullptr ? limit->as_uint64() : std::nullopt) {
+            error.detail = "a request like this may have " + std::to_string(*bytes) +
+                           " bytes, and inputs and results grow by a third on the way";
+        }
         return error;
     }
     if (const json* detail = document->find("detail"); detail && detail->if_object() != nullptr) {

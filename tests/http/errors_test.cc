@@ -187,6 +187,13 @@ TEST(ErrorsHeard, WhatIsNotOursEndsNothing) {
               ErrorCode::flow_not_found);
 }
 
+TEST(ErrorsHeard, WhatIsTooLargeSaysHowMuchMayBe) {
+    const Error error = wire::read_error(
+        413, R"({"error":"payload_too_large","limit_bytes":1048576,"route":"/v1/executions"})");
+    EXPECT_EQ(error.code, ErrorCode::payload_too_large);
+    EXPECT_NE(error.message().find("1048576 bytes"), std::string::npos) << error.message();
+}
+
 TEST(ErrorsHeard, AGatewaysWordsEndNoWork) {
     const wire::Received gateway{404, R"({"timestamp":1,"status":404,"error":"Not Found"})", {}};
     const wire::Received ours{404, R"({"error":"not found","code":"execution_not_found"})", {}};

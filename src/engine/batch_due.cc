@@ -1,5 +1,6 @@
-// What time asks for in a batch: executions, flows, limits and work whose time has come, each handled
-// as the commands beside it are. What cannot be read or decided is set aside and stops nobody else.
+// What time asks for in a batch: executions, flows, limits and work whose time has come, each
+// handled as the commands beside it are. What cannot be read or decided is set aside and stops
+// nobody else.
 #include <algorithm>
 #include <iterator>
 #include <limits>

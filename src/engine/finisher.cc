@@ -46,6 +46,7 @@ bool Finisher::finish(std::vector<Outcome> outcomes, bool wrote, Changed changed
         lock.lock();
         broken_ = std::move(broken);
         busy_ = false;
+        room_.notify_all();
         return true;
     }
     room_.wait(lock, [&] { return batches_ < batches_max; });

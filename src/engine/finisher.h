@@ -36,7 +36,7 @@ class Finisher {
     /// Is there anything for the writer to do while the disk works?
     enum class Next : bool { none, waits };
     /// Takes over a committed batch. Waits while too many batches are unfinished. With nothing to
-    /// do next the batch is finished before this returns, unless others are before it: then true.
+    /// do next, and no batch before it, it is finished at once. True when it has been.
     bool finish(std::vector<Outcome> outcomes, bool wrote, Changed changed = {},
                 Next next = Next::waits);
     /// Callers of batches that were handed over and that the disk does not have yet.

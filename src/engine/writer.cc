@@ -65,10 +65,7 @@ std::optional<Error> Writer::refuse(std::size_t commands, std::size_t bytes) con
     return std::nullopt;
 }
 
-bool Writer::must_wake() {
-    return std::exchange(sleeping_, false) ||
-           (gathering_ && inbox_.size() >= std::min(finisher_.unsynced_callers(), worthwhile));
-}
+bool Writer::must_wake() { return std::exchange(sleeping_, false) || (gathering_ && is_enough()); }
 
 void Writer::submit(Pending pending) {
     std::unique_lock lock(mutex_);
@@ -197,24 +194,28 @@ DurationMs Writer::idle_ms(TimestampMs now) {
     return *at <= now ? 0 : clock_.sleep_hint(*at);
 }
 
-void Writer::gather(std::unique_lock<std::mutex>& lock) {
-    const std::size_t answered = std::exchange(answered_, 0);
-    const auto is_enough = [this] {
-        return inbox_.size() >= std::min(finisher_.unsynced_callers(), worthwhile);
-    };
+bool Writer::is_enough() const {
+    // No more than fit into the queue and into a batch are waited for.
+    const std::size_t wanted =
+        std::min({finisher_.unsynced_callers(), worthwhile, options_.batch_commands_max,
+                  std::max<std::size_t>(options_.queue_commands_max / 2, 1)});
+    return inbox_.size() >= wanted || inbox_bytes_ >= options_.queue_bytes_max / 2;
+}
+
+void Writer::gather(std::unique_lock<std::mutex>& lock, DurationMs idle) {
     if (!is_enough()) {
         // The disk is at work on a larger batch, and this one has to wait for that in any case.
         gathering_ = true;
-        arrived_.wait_for(lock, std::chrono::milliseconds(stumble_ms),
-                          [&] { return is_enough() || stopping_ || poked_; });
+        arrived_.wait_for(lock, std::chrono::milliseconds(idle),
+                          [this] { return is_enough() || stopping_ || poked_; });
         gathering_ = false;
         return;
     }
-    // Those who were answered by this thread are about to come back: until nobody more has come in
-    // a turn of everybody else.
-    const auto until = std::chrono::steady_clock::now() + gather_max;
-    std::size_t seen = inbox_.size() < answered ? 0 : inbox_.size();
-    while (seen < inbox_.size() && !stopping_ && std::chrono::steady_clock::now() < until) {
+    // Those whom this thread has just answered are about to come back: until nobody more has come
+    // in a turn of everybody else.
+    std::size_t seen = inbox_.size() < answered_ ? 0 : inbox_.size();
+    while (seen < inbox_.size() && !stopping_ &&
+           std::chrono::steady_clock::now() < expected_until_) {
         seen = inbox_.size();
         lock.unlock();
         std::this_thread::yield();
@@ -231,8 +232,8 @@ std::vector<Pending> Writer::take(bool& stopping) {
                           [&] { return !inbox_.empty() || stopping_ || poked_; });
         sleeping_ = false;
     }
-    if (!inbox_.empty()) {
-        gather(lock);
+    if (!inbox_.empty() && idle > 0) {
+        gather(lock, idle);
     }
     poked_ = false;
     stopping = stopping_ && inbox_.empty();
@@ -326,17 +327,16 @@ Batch::Run Writer::transact(std::vector<Pending> commands, TimestampMs now, std:
     return run;
 }
 
-void Writer::hand_over(std::vector<Outcome> outcomes, bool wrote) {
-    bool idle = false;
+void Writer::hand_over(std::vector<Outcome> outcomes, bool wrote, Finisher::Next next) {
     {
         std::lock_guard lock(mutex_);
-        idle = inbox_.empty();
+        next = inbox_.empty() ? next : Finisher::Next::waits;
     }
     const std::size_t callers = outcomes.size();
-    const bool finished =
-        finisher_.finish(std::move(outcomes), wrote, wrote ? batch_.take_changed() : Changed(),
-                         idle ? Finisher::Next::none : Finisher::Next::waits);
+    const bool finished = finisher_.finish(std::move(outcomes), wrote,
+                                           wrote ? batch_.take_changed() : Changed(), next);
     answered_ = finished ? callers : 0;
+    expected_until_ = std::chrono::steady_clock::now() + gather_max;
 }
 
 ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,
@@ -375,7 +375,10 @@ ScannerResult Writer::run_batch(std::vector<Pending> commands, TimestampMs now,
     }
     const bool wrote = batch_.take_unsynced() || run.wrote;
     if (!run.outcomes.empty() || wrote) {
-        hand_over(std::move(run.outcomes), wrote);
+        const bool more = (options_.background && batch_.next_due() && *batch_.next_due() <= now) ||
+                          batch_.claims().must_serve();
+        hand_over(std::move(run.outcomes), wrote,
+                  more ? Finisher::Next::waits : Finisher::Next::none);
     }
     return {run.due_handled, 0, {}};
 }
@@ -431,7 +434,8 @@ void Writer::run_apart(Batch::Run failed, TimestampMs now) {
             continue;  // it is left alone for a while, the others are not
         }
         due_handled_ += run.due_handled;
-        hand_over(std::move(run.outcomes), batch_.take_unsynced());
+        hand_over(std::move(run.outcomes), batch_.take_unsynced(),
+                  left > 1 ? Finisher::Next::waits : Finisher::Next::none);
     }
 }
 
@@ -447,7 +451,8 @@ void Writer::run_alone(std::vector<Outcome> outcomes, TimestampMs now) {
         const std::uint64_t ticket = one[0].ticket = ++tickets_;
         Batch::Run run = transact(std::move(one), now, 0, Waiting::left);
         if (!run.failure) {
-            hand_over(std::move(run.outcomes), batch_.take_unsynced());
+            hand_over(std::move(run.outcomes), batch_.take_unsynced(),
+                      queue.empty() ? Finisher::Next::none : Finisher::Next::waits);
             continue;
         }
         if (run.store_failed) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -52,12 +53,15 @@ class Writer {
     void run();
     std::vector<Pending> take(bool& stopping);
     /// Lets more commands come while that costs nothing: they share a transaction and a sync.
-    void gather(std::unique_lock<std::mutex>& lock);
+    void gather(std::unique_lock<std::mutex>& lock, DurationMs idle);
+    /// Is what has come worth a batch, beside what the disk is at work on? Under mutex_.
+    [[nodiscard]] bool is_enough() const;
     void stop_gathering();
     /// Is the writer to be woken for what has just been put into the inbox? Under mutex_.
     bool must_wake();
     /// To the finisher, with what the batch has changed.
-    void hand_over(std::vector<Outcome> outcomes, bool wrote);
+    void hand_over(std::vector<Outcome> outcomes, bool wrote,
+                   Finisher::Next next = Finisher::Next::none);
     void process(std::vector<Pending> commands, TimestampMs now);
     /// One transaction. On a shared store one that another process was in the way of is run again.
     Batch::Run transact(std::vector<Pending> commands, TimestampMs now, std::size_t due_max,
@@ -86,9 +90,10 @@ class Writer {
 
     // Writer thread only.
     std::minstd_rand jitter_{std::random_device{}()};
-    bool stumbled_ = false;      // the last batch failed, and was nobody's
-    std::size_t answered_ = 0;   // callers of the last batch, who may be about to come back
-    std::uint64_t tickets_ = 0;  // given to commands that are run alone
+    bool stumbled_ = false;     // the last batch failed, and was nobody's
+    std::size_t answered_ = 0;  // callers of the last batch, who may be about to come back
+    std::chrono::steady_clock::time_point expected_until_;  // and are waited for until then
+    std::uint64_t tickets_ = 0;                             // given to commands that are run alone
 
     mutable std::mutex mutex_;
     std::condition_variable arrived_;

@@ -27,6 +27,18 @@ bool is_expected_soon(const core::Execution& e) {
            e.state.phase == LifecyclePhase::suspended || waits || may_be_claimed(e);
 }
 
+/// Few are large, and those are read again rather than kept.
+bool is_small(const OpenWaits& open) {
+    constexpr std::size_t waitpoints_max = 8;
+    constexpr std::size_t bytes_max = 4'096;
+    const auto& suspension = open.suspension;
+    const std::size_t bytes = suspension
+                                  ? suspension->condition.size() + suspension->waitpoints.size() +
+                                        suspension->continuation.value_or("").size()
+                                  : 0;
+    return open.waitpoints.size() <= waitpoints_max && bytes <= bytes_max;
+}
+
 /// Made by the transaction, and by no other before it. Edges join members (F2), so all it has are
 /// among those of the batch.
 bool is_new(const ExecutionCell& cell) {
@@ -110,7 +122,7 @@ void WarmRows::committed_waits(const ExecutionCell& cell, const core::WaitTable&
     for (const core::Waitpoint* waitpoint : waits.open_waitpoints(now->eid)) {
         open.waitpoints.push_back(*waitpoint);
     }
-    if (open.waitpoints.size() == now->open_waitpoints) {
+    if (open.waitpoints.size() == now->open_waitpoints && is_small(open)) {
         waits_.keep(now->eid, std::move(open));
     }
 }

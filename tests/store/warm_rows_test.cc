@@ -222,6 +222,17 @@ TEST_F(WarmWaits, FewerThanTheExecutionCountsAreNotKept) {
     EXPECT_FALSE(warm_.take_waits(1));
 }
 
+TEST_F(WarmWaits, WhatIsLargeIsReadAgainRatherThanKept) {
+    core::Suspension large = suspension();
+    large.condition.assign(5'000, 'x');
+    core::Changes changes;
+    changes.put_executions.push_back(waiting(1));
+    changes.put_suspensions.push_back(large);
+    changes.put_waitpoints.push_back(waitpoint(WaitpointState::active));
+    commit(std::move(changes));
+    EXPECT_FALSE(warm_.take_waits(1));
+}
+
 TEST_F(WarmWaits, AnExecutionThatIsDeletedLeavesNothing) {
     suspend();
     core::Changes changes;

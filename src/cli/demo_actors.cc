@@ -36,9 +36,9 @@ bool lease_is_lost(const Error& error) {
     }
 }
 
-class Worker {
+class DemoWorker {
   public:
-    Worker(Engine& engine, DemoStory& story, DemoBoard& board, std::size_t number)
+    DemoWorker(Engine& engine, DemoStory& story, DemoBoard& board, std::size_t number)
         : engine_(engine),
           story_(story),
           board_(board),
@@ -229,7 +229,7 @@ bool call_off(Engine& engine, DemoJob& job, DemoBoard& board) {
 }  // namespace
 
 void run_worker(Engine& engine, DemoStory& story, DemoBoard& board, std::size_t number) {
-    Worker(engine, story, board, number).run();
+    DemoWorker(engine, story, board, number).run();
 }
 
 void submit_jobs(Engine& engine, DemoStory& story, DemoBoard& board, double seconds) {

@@ -18,7 +18,7 @@ namespace ff::cli {
 
 namespace {
 
-js::Value as_json(const std::string& path, const std::vector<Check>& checks) {
+js::Value checks_json(const std::string& path, const std::vector<Check>& checks) {
     js::Array list;
     for (const Check& check : checks) {
         js::Array findings;
@@ -74,7 +74,7 @@ std::string as_text(const std::string& path, const std::vector<Check>& checks) {
 
 ExitCode report(const DoctorOptions& options, const std::string& path,
                 const std::vector<Check>& checks) {
-    print_out(for_programs(options.output) ? document(options.output, as_json(path, checks))
+    print_out(for_programs(options.output) ? document(options.output, checks_json(path, checks))
                                            : as_text(path, checks));
     return all_sound(checks) ? ExitCode::ok : ExitCode::failed;
 }

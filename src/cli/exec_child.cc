@@ -27,9 +27,10 @@ constexpr std::chrono::milliseconds usual_kill_after{10'000};
 constexpr std::chrono::milliseconds last_output{1'000};
 
 /// One run. The poll loop moves bytes until the program has ended and closed its outputs.
-class Run {
+class ChildRun {
   public:
-    Run(std::string_view input, const ExecOptions& options) : input_(input), options_(options) {}
+    ChildRun(std::string_view input, const ExecOptions& options)
+        : input_(input), options_(options) {}
 
     expected<void> start(ChildSetup setup) {
         FF_TRY(Pipe in, Pipe::make(true));
@@ -189,7 +190,7 @@ expected<ExecOutcome> run_program(const std::vector<std::string>& words,
     if (!elsewhere) {
         FF_TRY(path, find_program(words[0]));
     }
-    Run run(input, options);
+    ChildRun run(input, options);
     FF_TRY_VOID(run.start({std::move(path), words, environment}));
     return run.finish(stop);
 }

@@ -16,7 +16,7 @@ constexpr DurationMs dedup_window_default_ms = 86'400'000;
 /// Deadlines in a policy below this are durations, above it absolute times.
 constexpr std::int64_t absolute_time_floor = 1'000'000'000'000;
 constexpr std::size_t tags_max = 64;
-constexpr std::size_t payload_bytes_max = 1U << 20;
+constexpr std::size_t input_bytes_max = 1U << 20;
 
 expected<void> check_shape(const CreateExecution& args, const Settings& settings) {
     if (args.execution_id && args.execution_id->partition >= settings.partitions.flow) {
@@ -29,9 +29,9 @@ expected<void> check_shape(const CreateExecution& args, const Settings& settings
     if (args.payload_encoding) {
         FF_TRY_VOID(check_label("payload_encoding", *args.payload_encoding, 0, 256));
     }
-    if (args.input_payload.size() > payload_bytes_max) {
+    if (args.input_payload.size() > input_bytes_max) {
         return ff::fail(ErrorCode::payload_too_large,
-                        "input_payload: exceeds " + std::to_string(payload_bytes_max) +
+                        "input_payload: exceeds " + std::to_string(input_bytes_max) +
                             " bytes (got " + std::to_string(args.input_payload.size()) + ")");
     }
     if (args.idempotency_key) {

@@ -16,7 +16,7 @@ namespace ff::core {
 
 namespace {
 
-constexpr std::size_t payload_bytes_max = 65'536;
+constexpr std::size_t signal_payload_bytes_max = 65'536;
 constexpr std::size_t text_bytes_max = 1'024;
 constexpr std::uint32_t signals_max_default = 10'000;
 /// How often a wrong token is written down: strangers must not make the store write at will.
@@ -38,7 +38,7 @@ std::string_view event_word(SignalEffect effect) {
     return "no_op";
 }
 
-expected<void> check_text(std::string_view field, std::string_view text) {
+expected<void> check_signal_text(std::string_view field, std::string_view text) {
     return check_reason(field, text, text_bytes_max);
 }
 
@@ -267,15 +267,15 @@ expected<void> check_signal(DeliverSignal& args) {
     if (is_reserved_signal(args.signal_name)) {
         return ff::fail(ErrorCode::invalid_input, "signal_name: this name is reserved");
     }
-    FF_TRY_VOID(check_text("signal_name", args.signal_name));
-    FF_TRY_VOID(check_text("signal_category", args.signal_category));
-    FF_TRY_VOID(check_text("source_type", args.source_type));
-    FF_TRY_VOID(check_text("source_identity", args.source_identity));
-    FF_TRY_VOID(check_text("waitpoint_token", args.waitpoint_token));
-    FF_TRY_VOID(check_text("payload_encoding", args.payload_encoding));
-    FF_TRY_VOID(check_text("correlation_id", args.correlation_id));
-    FF_TRY_VOID(check_text("idempotency_key", args.idempotency_key));
-    if (args.payload && args.payload->size() > payload_bytes_max) {
+    FF_TRY_VOID(check_signal_text("signal_name", args.signal_name));
+    FF_TRY_VOID(check_signal_text("signal_category", args.signal_category));
+    FF_TRY_VOID(check_signal_text("source_type", args.source_type));
+    FF_TRY_VOID(check_signal_text("source_identity", args.source_identity));
+    FF_TRY_VOID(check_signal_text("waitpoint_token", args.waitpoint_token));
+    FF_TRY_VOID(check_signal_text("payload_encoding", args.payload_encoding));
+    FF_TRY_VOID(check_signal_text("correlation_id", args.correlation_id));
+    FF_TRY_VOID(check_signal_text("idempotency_key", args.idempotency_key));
+    if (args.payload && args.payload->size() > signal_payload_bytes_max) {
         return ff::fail(
             ErrorCode::payload_too_large,
             "payload: " + std::to_string(args.payload->size()) + " bytes, at most 65536 are taken");
@@ -370,7 +370,7 @@ DeliverSignal signal_of(const DeliverApprovalSignal& args) {
 expected<void> validate(DeliverApprovalSignal& args) {
     DeliverSignal signal = signal_of(args);
     FF_TRY_VOID(check_signal(signal));
-    return check_text("idempotency_suffix", args.idempotency_suffix);
+    return check_signal_text("idempotency_suffix", args.idempotency_suffix);
 }
 
 void reads(const DeliverApprovalSignal& args, ReadSet& set) { reads_signal(signal_of(args), set); }
@@ -405,8 +405,8 @@ Decision<SignalResult> decide(const Snapshot& view, const DeliverApprovalSignal&
 
 expected<void> validate(ResumeExecution& args) {
     FF_TRY_VOID(check_resume_delay(args.resume_delay_ms));
-    FF_TRY_VOID(check_text("actor", args.actor));
-    return check_text("reason", args.reason);
+    FF_TRY_VOID(check_signal_text("actor", args.actor));
+    return check_signal_text("reason", args.reason);
 }
 
 void reads(const ResumeExecution& args, ReadSet& set) {

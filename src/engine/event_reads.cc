@@ -15,7 +15,7 @@ namespace ff::engine {
 namespace {
 
 /// As many rows are looked at for one page, however few of them are wanted.
-constexpr std::size_t rows_per_page = 10'000;
+constexpr std::size_t event_rows_per_page = 10'000;
 /// And as many at a time.
 constexpr std::size_t rows_per_chunk = 1'000;
 constexpr std::size_t history_chunk_min = 256;
@@ -221,7 +221,7 @@ class PageFiller {
         : reader_(reader), events_(reader, c), op_(op), c_(c), page_(page) {}
 
     expected<void> fill(std::int64_t place, std::int64_t highest) {
-        std::size_t left = rows_per_page;
+        std::size_t left = event_rows_per_page;
         page_.at_end = false;
         while (left > 0 && page_.events.size() < op_.limit) {
             const std::size_t most = std::min({left, rows_per_chunk, rows_wanted()});

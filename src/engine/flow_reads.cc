@@ -14,14 +14,16 @@ namespace ff::engine {
 
 namespace {
 
-constexpr std::size_t page_max = 1'000;
-constexpr std::size_t walked_max = 10'000;  ///< flows looked at for one page
+constexpr std::size_t flows_per_page_max = 1'000;
+constexpr std::size_t flows_walked_max = 10'000;  ///< flows looked at for one page
 
 std::unexpected<Error> no_flow(const FlowId& id) {
     return ff::fail(ErrorCode::flow_not_found, "flow not found: " + id.to_string());
 }
 
-std::size_t page_of(std::uint32_t limit) { return std::min<std::size_t>(limit, page_max); }
+std::size_t flow_page_of(std::uint32_t limit) {
+    return std::min<std::size_t>(limit, flows_per_page_max);
+}
 
 EdgeGroupSnapshot snapshot_of(const core::EdgeGroup& group) {
     EdgeGroupSnapshot out;
@@ -103,11 +105,11 @@ template <class Body>
 expected<void> for_each_member(store::Reader& reader, const FlowId& flow, Body body) {
     std::optional<ExecutionId> after;
     for (;;) {
-        FF_TRY(const auto page, reader.members(flow, after, page_max));
+        FF_TRY(const auto page, reader.members(flow, after, flows_per_page_max));
         for (const core::Execution& member : page) {
             FF_TRY_VOID(body(member));
         }
-        if (page.size() < page_max) {
+        if (page.size() < flows_per_page_max) {
             return {};
         }
         after = page.back().id;
@@ -136,7 +138,7 @@ expected<std::optional<FlowSnapshot>> answer(const DescribeFlow& op, const ReadC
 
 expected<FlowPage> answer(const ListFlows& op, const ReadContext& c) {
     FlowPage page;
-    const std::size_t limit = page_of(op.limit);
+    const std::size_t limit = flow_page_of(op.limit);
     if (limit == 0) {
         return page;
     }
@@ -144,7 +146,7 @@ expected<FlowPage> answer(const ListFlows& op, const ReadContext& c) {
         std::optional<FlowId> after = op.cursor;
         std::size_t walked = 0;
         for (;;) {
-            FF_TRY(const auto flows, reader.flows(op.partition, after, page_max));
+            FF_TRY(const auto flows, reader.flows(op.partition, after, flows_per_page_max));
             for (const core::Flow& flow : flows) {
                 after = flow.id;
                 if ((op.ns && flow.ns != *op.ns) || (op.status && status_of(flow) != *op.status)) {
@@ -158,10 +160,10 @@ expected<FlowPage> answer(const ListFlows& op, const ReadContext& c) {
                                       flow.created_at});
             }
             walked += flows.size();
-            if (flows.size() < page_max) {
+            if (flows.size() < flows_per_page_max) {
                 return {};
             }
-            if (walked >= walked_max) {
+            if (walked >= flows_walked_max) {
                 page.next_cursor = after;  // a short page: the search goes on from here
                 return {};
             }
@@ -172,7 +174,7 @@ expected<FlowPage> answer(const ListFlows& op, const ReadContext& c) {
 
 expected<MemberPage> answer(const ListFlowMembers& op, const ReadContext& c) {
     MemberPage page;
-    const std::size_t limit = page_of(op.limit);
+    const std::size_t limit = flow_page_of(op.limit);
     if (limit == 0) {
         return page;
     }
@@ -183,7 +185,7 @@ expected<MemberPage> answer(const ListFlowMembers& op, const ReadContext& c) {
         }
         std::optional<ExecutionId> after = op.cursor;
         for (;;) {
-            FF_TRY(const auto members, reader.members(op.flow_id, after, page_max));
+            FF_TRY(const auto members, reader.members(op.flow_id, after, flows_per_page_max));
             for (const core::Execution& member : members) {
                 after = member.id;
                 if (op.state && member.public_state != *op.state) {
@@ -198,7 +200,7 @@ expected<MemberPage> answer(const ListFlowMembers& op, const ReadContext& c) {
                 page.members.push_back({member.id, node_name(input), route.key.kind, route.key.lane,
                                         member.public_state});
             }
-            if (members.size() < page_max) {
+            if (members.size() < flows_per_page_max) {
                 return {};
             }
         }

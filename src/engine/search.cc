@@ -389,7 +389,7 @@ bool take_rows(const Chunk& found, const Filter& filter, std::size_t limit, Wind
         }
         go_behind(window, e.eid);
         if (filter.passes(e)) {
-            page.items.push_back(info_of(e, filter.routes.at(e.route)));
+            page.items.push_back(engine::info_of(e, filter.routes.at(e.route)));
         }
     }
     return false;

@@ -23,7 +23,7 @@ std::unexpected<Error> invalid(std::string_view name, const std::string& what) {
 }
 
 /// A setting's text and where it was found.
-struct Found {
+struct FoundValue {
     std::string text;
     Origin origin = Origin::default_;
     std::string where;
@@ -104,25 +104,26 @@ void note_unused_environment(const ConfigSources& sources, UnusedNames& unused) 
 }
 
 /// The first place that has it. An empty text counts as none, unless it is a fault.
-std::optional<Found> find_by_name(const Setting& setting, const std::string& name,
-                                  const ConfigSources& sources, const FileSettings& file) {
+std::optional<FoundValue> find_by_name(const Setting& setting, const std::string& name,
+                                       const ConfigSources& sources, const FileSettings& file) {
     const auto counts = [&](const std::string& text) {
         return !text.empty() || !setting.may_be_empty;
     };
     if (auto flag = sources.flags.find(name); flag != sources.flags.end() && counts(flag->second)) {
-        return Found{flag->second, Origin::flag, ""};
+        return FoundValue{flag->second, Origin::flag, ""};
     }
     if (auto variable = sources.environment.find(name);
         variable != sources.environment.end() && counts(variable->second)) {
-        return Found{variable->second, Origin::environment, ""};
+        return FoundValue{variable->second, Origin::environment, ""};
     }
     if (auto line = file.find(name); line != file.end() && counts(line->second.text)) {
-        return Found{line->second.text, Origin::file, line->second.where};
+        return FoundValue{line->second.text, Origin::file, line->second.where};
     }
     return std::nullopt;
 }
 
-Found find_value(const Setting& setting, const ConfigSources& sources, const FileSettings& file) {
+FoundValue find_value(const Setting& setting, const ConfigSources& sources,
+                      const FileSettings& file) {
     if (auto found = find_by_name(setting, std::string(setting.name), sources, file)) {
         return std::move(*found);
     }
@@ -134,7 +135,7 @@ Found find_value(const Setting& setting, const ConfigSources& sources, const Fil
     return {std::string(setting.usual), Origin::default_, ""};
 }
 
-expected<void> take_value(const Setting& setting, const Found& found, ServerConfig& config) {
+expected<void> take_value(const Setting& setting, const FoundValue& found, ServerConfig& config) {
     EffectiveSetting& effective = config.settings.emplace_back();
     effective.name = setting.name;
     effective.origin = found.origin;

@@ -4,13 +4,6 @@ namespace ff::store {
 
 namespace {
 
-void add(std::string& list, const char* separator, const std::string& item) {
-    if (!list.empty()) {
-        list += separator;
-    }
-    list += item;
-}
-
 /// The event counter before the batch drew `$parameter` numbers, as n.base.
 std::string counter_less(int parameter) {
     return "(SELECT value - $" + std::to_string(parameter) +
@@ -52,13 +45,13 @@ struct PgColumns {
                                                " ELSE u." + name + " END"
                                          : "u." + name;
         numbered = numbered || number;
-        add(names, ", ", name);
-        add(arrays, ", ", "$" + std::to_string(next++));
-        add(values, ", ", value);
+        add_item(names, ", ", name);
+        add_item(arrays, ", ", "$" + std::to_string(next++));
+        add_item(values, ", ", value);
         if (is_key) {
-            add(matches, " AND ", "t." + name + " = u." + name);
+            add_item(matches, " AND ", "t." + name + " = u." + name);
         } else {
-            add(sets, ", ", name + " = " + value);
+            add_item(sets, ", ", name + " = " + value);
         }
     }
 };

@@ -2,14 +2,14 @@
 
 namespace ff::store {
 
-namespace {
-
-void add(std::string& list, const char* separator, const std::string& item) {
+void add_item(std::string& list, const char* separator, const std::string& item) {
     if (!list.empty()) {
         list += separator;
     }
     list += item;
 }
+
+namespace {
 
 std::string parameter(std::size_t n) { return "$" + std::to_string(n); }
 
@@ -19,7 +19,7 @@ bool is_in(ColumnMask mask, std::size_t column) { return (mask >> column & 1U) !
 std::string key_condition(const TableInfo& table, std::size_t first) {
     std::string out;
     for (std::size_t i = 0; i < table.key_columns; ++i) {
-        add(out, " AND ", table.columns[i].name + (" = " + parameter(first + i)));
+        add_item(out, " AND ", table.columns[i].name + (" = " + parameter(first + i)));
     }
     return out;
 }
@@ -29,7 +29,7 @@ std::string key_condition(const TableInfo& table, std::size_t first) {
 std::string column_list(const TableInfo& table, const std::string& prefix) {
     std::string out;
     for (const ColumnInfo& column : table.columns) {
-        add(out, ", ", prefix + column.name);
+        add_item(out, ", ", prefix + column.name);
     }
     return out;
 }
@@ -37,7 +37,7 @@ std::string column_list(const TableInfo& table, const std::string& prefix) {
 std::string key_list(const TableInfo& table) {
     std::string out;
     for (const ColumnInfo& column : table.columns.first(table.key_columns)) {
-        add(out, ", ", column.name);
+        add_item(out, ", ", column.name);
     }
     return out;
 }
@@ -48,8 +48,8 @@ std::string insert_text(const TableInfo& table, ColumnMask mask, const std::stri
     std::size_t n = 0;
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
         if (is_in(mask, i)) {
-            add(names, ", ", table.columns[i].name);
-            add(values, ", ", parameter(++n));
+            add_item(names, ", ", table.columns[i].name);
+            add_item(values, ", ", parameter(++n));
         }
     }
     return std::string("INSERT INTO ") + table.name + " (" + names + ") VALUES (" + values + ")" +
@@ -59,7 +59,7 @@ std::string insert_text(const TableInfo& table, ColumnMask mask, const std::stri
 std::string conflict_clause(const TableInfo& table) {
     std::string sets;
     for (const ColumnInfo& column : table.columns.subspan(table.key_columns)) {
-        add(sets, ", ", std::string(column.name) + " = excluded." + column.name);
+        add_item(sets, ", ", std::string(column.name) + " = excluded." + column.name);
     }
     return " ON CONFLICT (" + key_list(table) + ") DO UPDATE SET " + sets;
 }
@@ -72,7 +72,7 @@ std::string first_page_text(const TableInfo& table) {
 std::string next_page_text(const TableInfo& table) {
     std::string values;
     for (std::size_t i = 1; i <= table.key_columns; ++i) {
-        add(values, ", ", parameter(i));
+        add_item(values, ", ", parameter(i));
     }
     return "SELECT " + column_list(table) + " FROM " + table.name + " WHERE (" + key_list(table) +
            ") > (" + values + ") ORDER BY " + key_list(table) + " LIMIT " +
@@ -84,7 +84,7 @@ std::string update_text(const TableInfo& table, ColumnMask mask) {
     std::size_t n = 0;
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
         if (is_in(mask, i)) {
-            add(sets, ", ", table.columns[i].name + (" = " + parameter(++n)));
+            add_item(sets, ", ", table.columns[i].name + (" = " + parameter(++n)));
         }
     }
     return std::string("UPDATE ") + table.name + " SET " + sets + " WHERE " +

@@ -717,6 +717,9 @@ inline constexpr auto column_infos = [] {
 template <class Row>
 inline constexpr TableInfo table_info{Table<Row>::name, column_infos<Row>, Table<Row>::key_columns};
 
+/// Adds to a list within a text: the separator comes between items.
+void add_item(std::string& list, const char* separator, const std::string& item);
+
 /// `a, b, c` of all columns.
 std::string column_list(const TableInfo& table, const std::string& prefix = "");
 /// `a, b` of the key.

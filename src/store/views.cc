@@ -102,7 +102,7 @@ std::string attempts(Dialect d) {
            " JOIN ff_exec_core e ON e.eid = a.eid";
 }
 
-std::string flows(Dialect d) {
+std::string flows_view(Dialect d) {
     return "SELECT " + uuid("flow_id", d) + " AS flow_id, partition, flow_kind, namespace, " +
            word<FlowState>("flow_state", "public_flow_state") +
            ", sealed, paused, graph_revision, node_count, edge_count, live_members, bad_members,"
@@ -168,7 +168,7 @@ std::string signals(Dialect d) {
            ", s.matched FROM ff_signal s JOIN ff_exec_core e ON e.eid = s.eid";
 }
 
-std::string streams(Dialect d) {
+std::string streams_view(Dialect d) {
     return "SELECT " + execution_id("e.id", d) +
            " AS execution_id, m.attempt_index, m.frame_count, m.total_bytes,"
            " m.last_ms || '-' || m.last_seq AS last_frame_id, m.last_frame_at,"
@@ -223,10 +223,10 @@ std::string log_events(core::LogFamily family, Dialect d) {
 
 std::string view_statements(Dialect d) {
     return create("ff_executions", executions(d)) + create("ff_attempts", attempts(d)) +
-           create("ff_flows", flows(d)) + create("ff_edges", edges(d)) +
+           create("ff_flows", flows_view(d)) + create("ff_edges", edges(d)) +
            create("ff_edge_groups", edge_groups(d)) + create("ff_suspensions", suspensions(d)) +
            create("ff_waitpoints", waitpoints(d)) + create("ff_signals", signals(d)) +
-           create("ff_streams", streams(d)) + create("ff_stream_frames", stream_frames(d)) +
+           create("ff_streams", streams_view(d)) + create("ff_stream_frames", stream_frames(d)) +
            create("ff_waitpoint_hmac", waitpoint_hmac()) +
            create("ff_lease_event", lease_events(d)) +
            create("ff_completion_event", completion_events(d)) +

@@ -1,22 +1,25 @@
 #include "cli/interrupt.h"
 
+#include <atomic>
 #include <csignal>
 
 namespace ff::cli {
 
 namespace {
 
-volatile std::sig_atomic_t flag = 0;
+// Set on whatever thread gets the signal and read on others: a sig_atomic_t is for one thread.
+std::atomic<bool> flag = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may not wait");
 
 void on_signal(int signal) {
-    flag = 1;
+    flag = true;
     std::signal(signal, SIG_DFL);
 }
 
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
-    flag = 0;
+    flag = false;
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
 }
@@ -26,6 +29,6 @@ InterruptGuard::~InterruptGuard() {
     std::signal(SIGTERM, SIG_DFL);
 }
 
-bool InterruptGuard::interrupted() { return flag != 0; }
+bool InterruptGuard::interrupted() { return flag; }
 
 }  // namespace ff::cli

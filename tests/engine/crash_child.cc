@@ -88,7 +88,9 @@ CrashChild::~CrashChild() {
 
 bool CrashChild::hear(const Listener& listener) {
     pollfd ready{fd_, POLLIN, 0};
-    const int found = poll(&ready, 1, 120'000);
+    // A long cascade says nothing until it is over: on a slow machine, under a sanitizer, that takes
+    // minutes. Only a child that hangs is silent for so long.
+    const int found = poll(&ready, 1, 600'000);
     EXPECT_GT(found, 0) << "the child says nothing";
     std::array<char, 65'536> bytes{};
     const ssize_t size = found > 0 ? read(fd_, bytes.data(), bytes.size()) : 0;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <limits>
@@ -49,7 +50,9 @@ std::string reason_of(std::uint64_t epoch) { return "failed under " + std::to_st
 
 // ----------------------------------------------------------------------------------- the process
 
-volatile sig_atomic_t finishing = 0;
+/// Set by a signal, which any thread may get, and read by all: a sig_atomic_t is for one thread.
+std::atomic<bool> finishing = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may not wait");
 
 /// Where a process tells what was acknowledged: whole lines, in one write each.
 class Account {
@@ -93,13 +96,13 @@ class ProcessWorker {
 
     [[noreturn]] void run() {
         for (;;) {
-            if (finishing == 0) {
+            if (!finishing) {
                 create();
             }
             const auto claimed = engine_.run(with(claim_by(name_), [&](auto& op) {
                 op.max_tasks = 1 + static_cast<std::uint32_t>(random_() % 3);
-                op.lease_ttl_ms = finishing == 0 ? 400 : 10'000;
-                op.max_wait_ms = finishing == 0 ? 0 : 200;
+                op.lease_ttl_ms = finishing ? 10'000 : 400;
+                op.max_wait_ms = finishing ? 200 : 0;
             }));
             if (!account_.accepts(claimed)) {
                 continue;
@@ -151,7 +154,7 @@ class ProcessWorker {
         const std::string id = task.execution_id().to_string();
         const std::uint64_t epoch = task.handle.lease_epoch;
         const Source source = Source::lease_holder;
-        switch (finishing == 0 ? random_() % 20 : 20) {
+        switch (finishing ? 20 : random_() % 20) {
             case 0: return;  // forgets it: the lease runs out and another takes over
             case 1: attempt(Release{task.handle}, "pause", id, epoch); return;
             case 2:
@@ -199,7 +202,7 @@ class ProcessWorker {
 
 [[noreturn]] void run_process(const std::string& store, int fd, std::uint64_t seed) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(SIGUSR1, [](int) { finishing = 1; });
+    signal(SIGUSR1, [](int) { finishing = true; });
     const Account account(fd);
     EngineOptions options;
     options.warn = [](std::string_view) {};  // lost connections are what this is about

@@ -1,5 +1,6 @@
 // The rows of streams on every store.
 #include "store/contract.h"
+#include "store/tables.h"
 
 namespace ff::store::test {
 namespace {

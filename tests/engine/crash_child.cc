@@ -88,8 +88,8 @@ CrashChild::~CrashChild() {
 
 bool CrashChild::hear(const Listener& listener) {
     pollfd ready{fd_, POLLIN, 0};
-    // A long cascade says nothing until it is over: on a slow machine, under a sanitizer, that takes
-    // minutes. Only a child that hangs is silent for so long.
+    // A long cascade says nothing until it is over: on a slow machine, under a sanitizer, that
+    // takes minutes. Only a child that hangs is silent for so long.
     const int found = poll(&ready, 1, 600'000);
     EXPECT_GT(found, 0) << "the child says nothing";
     std::array<char, 65'536> bytes{};

@@ -301,6 +301,8 @@ TEST_F(Dispatch, FailTellsWhetherThereIsARetry) {
     clock->advance(1'000);
     const Finished done = wait(id);
     EXPECT_EQ(done.category, "weather");
+    // Who waits for the end may hear of it before the handler does.
+    ASSERT_TRUE(eventually([&] { return worker.stats().failed == 2; }));
     EXPECT_EQ(kinds, (std::vector{Result::Kind::retry_scheduled, Result::Kind::failed}));
 }
 

@@ -30,10 +30,6 @@ endif()
 # Bounds checks of the standard library, wherever speed is not what is measured.
 target_compile_definitions(ff_options INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 
-# Code that runs seldom: small code takes the compiler a fifth less time.
-add_library(ff_cold INTERFACE)
-target_compile_options(ff_cold INTERFACE -Os)
-
 # Sanitizers must be the same in every object and at the link.
 if(FF_SANITIZE STREQUAL "address")
     set(ff_sanitize_flags -fsanitize=address,undefined -fno-sanitize-recover=all)

@@ -1,12 +1,11 @@
 # Rooms: each folder of src/ is one static library, ff_<folder>.
 
-# ff_room(<folder> [COLD] [USES <room>...] [LIBRARIES <target>...] [DEFINES <definition>...])
+# ff_room(<folder> [USES <room>...] [LIBRARIES <target>...] [DEFINES <definition>...])
 #
 # Makes ff_<folder> from src/<folder>/*.cc without main.cc. USES are the allowed arrows. LIBRARIES
-# and DEFINES stay inside the room. COLD: nothing in it runs often enough to be worth more than
-# small code. An empty folder gives an empty library.
+# and DEFINES stay inside the room. An empty folder gives an empty library.
 function(ff_room room)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "" "USES;LIBRARIES;DEFINES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES;LIBRARIES;DEFINES")
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${room}/*.cc")
     list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
     list(TRANSFORM arg_USES PREPEND "ff_")
@@ -24,12 +23,7 @@ function(ff_room room)
         PRIVATE "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(ff_${room} PUBLIC ${arg_USES} PRIVATE ff_options ${arg_LIBRARIES})
     target_compile_definitions(ff_${room} PRIVATE ${arg_DEFINES})
-    if(arg_COLD AND CMAKE_BUILD_TYPE STREQUAL "Release")
-        target_link_libraries(ff_${room} PRIVATE ff_cold)
-        ff_use_pch(ff_${room} ff_cold_pch)
-    else()
-        ff_use_pch(ff_${room} ff_pch)
-    endif()
+    ff_use_pch(ff_${room} ff_pch)
     ff_group(ff_${room} FILES 28)
 endfunction()
 

@@ -82,6 +82,19 @@ class GroupCommit : public testing::Test {
     std::vector<ClaimedTask> claim_some(const std::string& worker, const std::string& lane) {
         return ok(claim_by(worker, lane)).tasks;
     }
+    /// Leaves five callers committed and not synced, until let_syncs_go(): one, and four that came
+    /// meanwhile. Answers with the number of commits by then.
+    std::uint64_t leave_five_unsynced(Answers& answers) {
+        block_writer(answers, 0);
+        const std::uint64_t commits = store_->commits() + 2;
+        for (std::size_t i = 1; i <= 4; ++i) {
+            engine_->call(job(), answers.at(i));
+        }
+        store_->hold_syncs();
+        store_->let_go();
+        store_->wait_for_commits(commits);
+        return commits;
+    }
     /// Gets the writer into a commit that does not end before let_go().
     void block_writer(Answers& answers, std::size_t index) {
         store_->hold();

@@ -202,8 +202,12 @@ expected<SignalEffect> weigh(const Snapshot& view, Execution& e, Waits& waits,
     at.matched_signal_count += evaluation.matched ? 1 : 0;
     suspension.last_signal_at = ctx.now;
     suspension.satisfied_counts = counts_text(counts);
-    for (const Gain& gain : evaluation.gains) {
-        changes.put_satisfiers.push_back({{suspension.key, gain.node, gain.token}, row.key.seq});
+    // One signal that is enough alone needs no notes: the suspension names it as its closer.
+    if (!first || !evaluation.satisfied) {
+        for (const Gain& gain : evaluation.gains) {
+            changes.put_satisfiers.push_back(
+                {{suspension.key, gain.node, gain.token}, row.key.seq});
+        }
     }
     if (evaluation.satisfied) {
         Resume how;

@@ -374,9 +374,24 @@ expected<ResumePolicy> resume_policy_of(const js::Value& value, const std::strin
     return policy;
 }
 
-std::string to_json(const ResumePolicy& policy) { return js::dump(to_value(policy)); }
+namespace {
+
+/// What nearly every suspension has.
+const std::string& usual_policy() {
+    static const std::string text = js::dump(to_value(ResumePolicy{}));
+    return text;
+}
+
+}  // namespace
+
+std::string to_json(const ResumePolicy& policy) {
+    return policy == ResumePolicy{} ? usual_policy() : js::dump(to_value(policy));
+}
 
 expected<ResumePolicy> parse_resume_policy(std::string_view text) {
+    if (text == usual_policy()) {
+        return ResumePolicy{};
+    }
     const auto document = js::parse(text);
     if (!document) {
         return bad("resume_policy", document.error().detail);

@@ -121,7 +121,7 @@ struct Signal {
 /// The node of a signal that time itself has sent: none of the condition's.
 inline constexpr std::uint32_t timeout_node = 0xffff'ffff;
 
-/// One fact a condition asked for: what makes it distinct, at which node.
+/// A fact a condition asked for, told apart at a node. None when the first signal was enough.
 struct SatisfierKey {
     SuspensionKey suspension;
     std::uint32_t node = 0;  ///< of the condition, in the order of the tree

@@ -159,11 +159,15 @@ BlockingReason blocking_reason_of(std::string_view reason_code) {
 }
 
 std::string encode_waitpoints(const std::vector<std::pair<WaitpointId, std::string>>& waitpoints) {
-    js::Array pairs;
+    std::string out;
     for (const auto& [id, key] : waitpoints) {
-        pairs.emplace_back(js::Array{id.to_string(), key});
+        out += out.empty() ? "[[" : ",[";
+        js::append_quoted(out, id.to_string());
+        out += ',';
+        js::append_quoted(out, key);
+        out += ']';
     }
-    return js::dump(js::Value(std::move(pairs)));
+    return out.empty() ? "[]" : out + ']';
 }
 
 expected<std::vector<std::pair<WaitpointId, std::string>>> decode_waitpoints(
@@ -191,15 +195,22 @@ expected<std::vector<std::pair<WaitpointId, std::string>>> decode_waitpoints(
 
 LogEvent signal_event(const Snapshot& view, const Execution& e, const Signal& signal,
                       std::string_view effect, TimestampMs now) {
-    js::Object payload{{"signal_id", signal.id.to_string()},
-                       {"signal_name", signal.name},
-                       {"waitpoint_id", signal.waitpoint_id.to_string()},
-                       {"source_type", signal.source_type},
-                       {"source_identity", signal.source_identity},
-                       {"effect", effect},
-                       {"raw_effect", to_string(signal.effect)}};
-    LogEvent event =
-        operator_event(view, e, "delivered", js::dump(js::Value(std::move(payload))), now);
+    std::string payload;  // every signal has one: written without making values
+    const auto add = [&](std::string_view name, std::string_view text) {
+        payload += payload.empty() ? '{' : ',';
+        js::append_quoted(payload, name);
+        payload += ':';
+        js::append_quoted(payload, text);
+    };
+    add("signal_id", signal.id.to_string());
+    add("signal_name", signal.name);
+    add("waitpoint_id", signal.waitpoint_id.to_string());
+    add("source_type", signal.source_type);
+    add("source_identity", signal.source_identity);
+    add("effect", effect);
+    add("raw_effect", to_string(signal.effect));
+    payload += '}';
+    LogEvent event = operator_event(view, e, "delivered", std::move(payload), now);
     event.family = LogFamily::signal_delivery;
     return event;
 }

@@ -467,7 +467,8 @@ void EmbeddedEngine::create_webhook(CreateWebhook args, DoneFn done) {
 
 void EmbeddedEngine::rotate_key(const RotateWaitpointKey& args, DoneFn done) {
     const DurationMs grace_ms = std::clamp<DurationMs>(args.grace_ms, 0, DurationMs{1} << 53);
-    auto left_behind = waitpoints_outliving(grace_ms, {*store_, clock_->now(), nullptr});
+    auto left_behind =
+        waitpoints_outliving(args.new_kid, grace_ms, {*store_, clock_->now(), nullptr});
     if (!left_behind) {
         done(std::unexpected(std::move(left_behind).error()));
         return;

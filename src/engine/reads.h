@@ -76,7 +76,8 @@ expected<std::optional<WebhookInfo>> answer(const DescribeWebhook& op, const Rea
 /// when that key, retired now, verifies no more.
 /// The secrets that rest in the store as they are; nothing when there are none.
 expected<std::optional<core::SealSecrets>> unsealed_secrets(const ReadContext& c);
-expected<std::uint64_t> waitpoints_outliving(DurationMs grace_ms, const ReadContext& c);
+expected<std::uint64_t> waitpoints_outliving(const std::string& new_kid, DurationMs grace_ms,
+                                             const ReadContext& c);
 
 /// What keeps an execution from running as far as workers are concerned: which of the tokens it
 /// requires no live worker has. Nothing when one has all, or it waits for something else.

@@ -132,6 +132,15 @@ expected<std::vector<core::Signal>> satisfiers_of(store::Reader& reader,
                                                   const ResumeCondition& condition,
                                                   Payloads payloads) {
     FF_TRY(const auto facts, reader.satisfiers(suspension.key));
+    if (facts.empty() && suspension.closer_signal_id) {  // one that was enough alone
+        std::optional<core::Signal> closer;
+        if (payloads == Payloads::read) {
+            FF_TRY(closer, reader.signal(suspension.key.eid, *suspension.closer_signal_id));
+        } else {
+            closer.emplace().id = *suspension.closer_signal_id;
+        }
+        return closer ? std::vector{*std::move(closer)} : std::vector<core::Signal>();
+    }
     std::vector<std::uint64_t> order;
     if (condition.kind == ResumeCondition::Kind::signal_set) {
         std::map<std::size_t, std::uint64_t> by_place;
@@ -262,12 +271,15 @@ expected<KeyList> answer(const ListWaitpointKeys&, const ReadContext& c) {
     return out;
 }
 
-expected<std::uint64_t> waitpoints_outliving(DurationMs grace_ms, const ReadContext& c) {
+expected<std::uint64_t> waitpoints_outliving(const std::string& new_kid, DurationMs grace_ms,
+                                             const ReadContext& c) {
     std::uint64_t count = 0;
     FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
         FF_TRY(const auto keys, reader.hmac_keys());
         for (const core::HmacKey& key : keys) {
-            if (key.is_current) {
+            // The same key again, as at every start with a secret, leaves nobody behind; counting
+            // looks at every waitpoint.
+            if (key.is_current && key.kid != new_kid) {
                 FF_TRY(count, reader.waitpoints_outliving(key.kid, c.now + grace_ms));
             }
         }

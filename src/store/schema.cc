@@ -612,22 +612,30 @@ CREATE INDEX ff_quota_policy_by_key ON ff_quota_policy (parent, limit_key)
 CREATE INDEX ff_quota_policy_listed ON ff_quota_policy (quota_policy_id) WHERE parent IS NULL;
 )sql";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> sqlite_tokens{{
+// An execution knows how many of its waitpoints are open, and these are among its newest: a file is
+// read backwards until they are found. Every suspension and every signal paid for this index.
+constexpr std::string_view open_waitpoints = R"sql(
+@sqlite DROP INDEX ff_waitpoint_open;
+)sql";
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> sqlite_tokens{{
     {"@nobytes", "x''"},
     {"@int", "INTEGER"},
     {"@text", "TEXT"},
     {"@bytes", "BLOB"},
     {"@table", "STRICT"},
     {"@postgres", "--"},
+    {"@sqlite", ""},
     {"@keyed", "STRICT, WITHOUT ROWID"},
 }};
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> postgres_tokens{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> postgres_tokens{{
     {"@nobytes", "''"},
     {"@int", "BIGINT"},
     {"@text", "TEXT COLLATE \"C\""},
     {"@bytes", "BYTEA"},
     {"@table", ""},
     {"@postgres", ""},
+    {"@sqlite", "--"},
     {"@keyed", ""},
 }};
 
@@ -642,7 +650,8 @@ const std::vector<Migration>& migrations() {
                                             {6, "events", events},
                                             {7, "limits", limits},
                                             {8, "reservations", reservations},
-                                            {9, "limit_keys", limit_keys}};
+                                            {9, "limit_keys", limit_keys},
+                                            {10, "open_waitpoints", open_waitpoints}};
     return all;
 }
 

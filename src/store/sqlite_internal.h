@@ -9,13 +9,16 @@
 
 namespace ff::store {
 
-// Texts that only SQLite runs. It has no statistics and takes the primary key for as good as these
-// indexes, which it is not for an execution that has waited thousands of times.
-inline const std::string open_waitpoints_by_index =
+// Texts that only SQLite runs.
+// Ids that the engine makes grow with time: from the newest back until as many are found as are
+// open. That is at once for an execution that has waited thousands of times, unless it keeps an old
+// waitpoint open all the while.
+inline const std::string newest_open_waitpoints =
     "SELECT " + column_list<core::Waitpoint>() +
-    " FROM ff_waitpoint INDEXED BY ff_waitpoint_open"
-    " WHERE eid = $1 AND waitpoint_state < 2 ORDER BY waitpoint_id";
-// The newest: a key may be used again once its time is over.
+    " FROM ff_waitpoint WHERE eid = $1 AND waitpoint_state < 2"
+    " ORDER BY waitpoint_id DESC LIMIT $2";
+// The newest: a key may be used again once its time is over. SQLite has no statistics and takes the
+// primary key for as good as this index, which it is not for such an execution.
 inline const std::string suspension_by_idempotency_index =
     "SELECT " + column_list<core::Suspension>() +
     " FROM ff_suspension INDEXED BY ff_suspension_by_key"

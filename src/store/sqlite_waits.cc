@@ -28,8 +28,9 @@ expected<void> SqliteStore::found_cell(ExecutionCell& cell, Snapshot& snapshot) 
         s.integer(key->episode);
         FF_TRY(suspension, select_one<core::Suspension>(s));
     }
-    Statement& s = hot_->texts.get(open_waitpoints_by_index);
+    Statement& s = hot_->texts.get(newest_open_waitpoints);
     s.integer(execution.eid);
+    s.integer(execution.open_waitpoints);
     FF_TRY(auto waitpoints, select_all<core::Waitpoint>(s));
     load_open_waits(execution, std::move(suspension), std::move(waitpoints), snapshot.waits);
     return {};

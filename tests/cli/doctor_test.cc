@@ -289,7 +289,7 @@ TEST_F(Doctor, RefusesWhatIsNotAStore) {
 TEST_F(Doctor, RefusesANewerSchemaInOneLine) {
     tamper(path_,
            "INSERT INTO ff_schema_migration (version, name, checksum) VALUES (99, 'x', 'y')");
-    expect_fault("schema", "this program knows version 9");
+    expect_fault("schema", "this program knows version 10");
     const Ran look = run_ff({"inspect", "--db", path_, "ls"});
     EXPECT_EQ(look.code, 1);
     EXPECT_TRUE(contains(look.err, "use a newer ff")) << look.err;

@@ -593,6 +593,36 @@ expected<void> check_search_path(PgConnection& db) {
                         " in the address");
 }
 
+expected<void> check_names(PgConnection& db) {
+    const auto taken = [&db](const std::string& name) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        db.where() + " holds " + name +
+                            " of another program; use another database, or a schema of its own: "
+                            "options=-csearch_path%3DNAME in the address");
+    };
+    FF_TRY(const std::string foreign,
+           db.scalar("SELECT 1 FROM pg_class c WHERE c.oid = to_regclass('ff_schema_migration') AND"
+                     " NOT EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND"
+                     " a.attname = 'checksum')"));
+    if (!foreign.empty()) {
+        return taken("a table ff_schema_migration");
+    }
+    FF_TRY(const int version, schema_version(db));
+    if (version > 0) {
+        return {};
+    }
+    FF_TRY(const std::string name,
+           db.scalar("SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid ="
+                     " c.relnamespace WHERE n.nspname = current_schema() AND"
+                     " c.relname LIKE 'ff\\_%' AND c.relkind IN ('r', 'p', 'v', 'm', 'S') AND"
+                     " c.relname <> 'ff_schema_migration' ORDER BY 1 LIMIT 1"));
+    if (name.empty()) {
+        return {};
+    }
+    FF_TRY(const int made, schema_version(db));  // by another opener, meanwhile
+    return made > 0 ? expected<void>() : taken(name);
+}
+
 expected<int> known_schema_version(PgConnection& db) {
     FF_TRY(const int version, schema_version(db));
     if (version == 0) {

@@ -274,6 +274,8 @@ expected<void> check_server(const PgServer& server, const std::string& where, Pg
 /// `store_open_failed` when a store is found along the search path but what is made goes elsewhere:
 /// a migration would leave half of it there.
 expected<void> check_search_path(PgConnection& db);
+/// Before anything is made: are the names of a store free there, or those of one?
+expected<void> check_names(PgConnection& db);
 
 /// The version of a store this program knows exactly, for who only reads; otherwise as
 /// check_known_version(), and `store_open_failed` for a database that holds no store.

@@ -52,6 +52,7 @@ expected<void> PostgresStore::start(const Location& location, const EngineOption
     FF_TRY(auto connection, PgConnection::open(url_));
     FF_TRY_VOID(check_server(*connection));
     FF_TRY_VOID(check_search_path(*connection));
+    FF_TRY_VOID(check_names(*connection));
     FF_TRY(info_.migration, migrate(*connection));
     FF_TRY(info_.partitions, settle_partitions(*connection, options));
     FF_TRY(connection, connect(false));

@@ -181,6 +181,7 @@ expected<void> PostgresImport::begin(const StoreFacts& facts) {
     FF_TRY(const PgServer server, server_of(*db_));
     FF_TRY_VOID(check_server(server, db_->where(), PgUse::write));
     FF_TRY_VOID(check_search_path(*db_));
+    FF_TRY_VOID(check_names(*db_));
     FF_TRY_VOID(lock());
     PgInside inside(*db_);
     FF_TRY(const int version, check_schema(inside));

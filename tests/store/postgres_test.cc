@@ -118,7 +118,7 @@ TEST_F(Postgres, a_store_from_before_there_were_waits_is_brought_up_to_date) {
            "INSERT INTO ff_exec_input (eid) VALUES (1);");
     const auto store = open();
     EXPECT_EQ(store->info().migration,
-              "suspension, streams, events, limits, reservations, limit_keys");
+              "suspension, streams, events, limits, reservations, limit_keys, open_waitpoints");
     ASSERT_TRUE(find_execution(*store, 1));
     put(*store, changes(waiting(1, 1), full_suspension(1, 1), full_waitpoint(1, 7)));
     EXPECT_TRUE(find_execution(*store, 1)->has_waits);
@@ -200,6 +200,25 @@ TEST_F(Postgres, a_newer_schema_is_refused) {
     const Error error = error_of(url_);
     EXPECT_EQ(error.code, ErrorCode::schema_too_new);
     EXPECT_NE(error.detail.find("version 99"), std::string::npos) << error.detail;
+}
+
+TEST_F(Postgres, names_that_another_program_uses_are_refused_and_nothing_is_made) {
+    const auto tables = [&] {
+        return ask(
+            "SELECT COUNT(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'v')");
+    };
+    tamper("CREATE TABLE ff_flow (id int)");
+    const Error taken = error_of(url_);
+    EXPECT_EQ(taken.code, ErrorCode::store_open_failed);
+    EXPECT_NE(taken.detail.find("holds ff_flow of another"), std::string::npos) << taken.detail;
+    EXPECT_EQ(tables(), "1");
+    tamper("DROP TABLE ff_flow; CREATE TABLE ff_schema_migration (id int, name text)");
+    const Error foreign = error_of(url_);
+    EXPECT_NE(foreign.detail.find("migration of another"), std::string::npos) << foreign.detail;
+    EXPECT_EQ(tables(), "1");
+    tamper("DROP TABLE ff_schema_migration; CREATE TABLE river_job (id int)");
+    EXPECT_NE(open(), nullptr);  // an application may keep its own beside
 }
 
 TEST_F(Postgres, a_migration_that_was_altered_is_refused) {

@@ -27,7 +27,8 @@ struct EngineOptions {
     enum class Synchronous : std::uint8_t { full, normal };
     enum class Notify : std::uint8_t { automatic, on, off };
 
-    int pool_size = 4;                            ///< connections: one writes, the rest read
+    int pool_size = 4;  ///< connections: one writes, the rest read
+    int writers = 2;    ///< PostgreSQL: 2 lets a further connection write under load; or 1
     Synchronous synchronous = Synchronous::full;  ///< normal may lose the newest commits
     int busy_timeout_ms = 5'000;
     int statement_timeout_ms = 30'000;  ///< PostgreSQL: longer ones are given up
@@ -144,6 +145,7 @@ struct FlowStats {
 };
 
 struct EngineStats {
+    std::uint64_t writers = 1;  ///< now; on PostgreSQL there may be a second
     std::uint64_t commands = 0;
     std::uint64_t batches = 0;  ///< transactions that held them
     std::uint64_t rows_written = 0;
@@ -200,7 +202,8 @@ class Engine {
     static expected<std::shared_ptr<Engine>> try_connect(const ConnectOptions& options = {});
 
     /// The one way in. `done` is called exactly once, mostly from an engine thread; it must neither
-    /// block nor throw, as it holds up every other answer. It may make further calls.
+    /// block nor throw, as it holds up every other answer. It may make further calls. Calls that
+    /// do not wait for each other's answers have no order; those of one call_many have.
     virtual void call(Request request, DoneFn done) = 0;
     /// Many operations at once, answered together in their order. They share transactions.
     virtual void call_many(std::vector<Request> requests,

@@ -365,6 +365,7 @@ expected<void> Batch::commit(Run& run) {
 }
 
 void Batch::note_changed() {
+    changed_.routes = changed_.routes || !snapshot_.new_routes.empty();
     for (const core::ExecutionCell& cell : snapshot_.cells) {
         if (cell.execution.dirty) {
             changed_.executions.push_back(cell.id);

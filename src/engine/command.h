@@ -49,6 +49,7 @@ struct Pending {
     /// Tells the writer when it is.
     std::unique_ptr<std::stop_callback<std::function<void()>>> on_abandon;
     std::uint64_t ticket = 0;  ///< of the run that had it alone: a failure there is its own
+    std::size_t weight = 1;    ///< as work of the writer: about so many plain commands
 };
 
 /// A command and its answer, which may be given once the batch is durable.
@@ -57,12 +58,13 @@ struct Outcome {
     Response response;
 };
 
-/// What a batch has written, for those who wait to read it.
+/// What a batch has written, for those who wait to read it or keep copies.
 struct Changed {
     std::vector<ExecutionId> executions;  ///< changed by themselves or in a stream
     EventFamilies families;               ///< that got events
+    bool routes = false;                  ///< there are new ones
 
-    [[nodiscard]] bool empty() const { return executions.empty() && families.empty(); }
+    [[nodiscard]] bool empty() const { return executions.empty() && families.empty() && !routes; }
     void add(Changed others) {
         if (executions.empty()) {
             executions = std::move(others.executions);
@@ -70,6 +72,7 @@ struct Changed {
             executions.insert(executions.end(), others.executions.begin(), others.executions.end());
         }
         families.add(others.families);
+        routes = routes || others.routes;
     }
 };
 

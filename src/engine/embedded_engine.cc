@@ -149,7 +149,7 @@ std::size_t bytes_of(const Request& request) {
         request);
 }
 
-/// An id source handed in by the opener serves the writer and all callers' threads.
+/// One source serves both writers, and when the opener handed it in all callers' threads.
 class LockedIdSource final : public IdSource {
   public:
     explicit LockedIdSource(std::shared_ptr<IdSource> source) : source_(std::move(source)) {}
@@ -168,10 +168,7 @@ class LockedIdSource final : public IdSource {
 };
 
 std::shared_ptr<IdSource> shared_ids(const std::shared_ptr<IdSource>& given) {
-    if (given) {
-        return std::make_shared<LockedIdSource>(given);
-    }
-    return std::make_shared<SystemIdSource>();
+    return std::make_shared<LockedIdSource>(given ? given : std::make_shared<SystemIdSource>());
 }
 
 Error stopped() { return {ErrorCode::shutting_down, "the engine is stopping", {}}; }
@@ -201,7 +198,8 @@ EmbeddedEngine::EmbeddedEngine(std::unique_ptr<store::Store> store, EngineOption
 }
 
 expected<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::start(std::unique_ptr<store::Store> store,
-                                                                EngineOptions options) {
+                                                                EngineOptions options,
+                                                                Writers::OpenStore open_second) {
     std::shared_ptr<EmbeddedEngine> engine(
         new EmbeddedEngine(std::move(store), std::move(options)));
     EmbeddedEngine& e = *engine;
@@ -223,10 +221,10 @@ expected<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::start(std::unique_ptr<
         e.tails_->changed_anywhere();
         e.events_->changed_anywhere();
     };
-    e.writer_ = std::make_unique<Writer>(*e.store_, e.settings_, e.options_, *e.clock_, *e.ids_,
-                                         e.options_.warn, std::move(notices));
+    e.writers_ = std::make_unique<Writers>(*e.store_, e.settings_, e.options_, *e.clock_, *e.ids_,
+                                           std::move(notices), std::move(open_second));
     e.clock_token_ = e.clock_->subscribe([&e] {
-        e.writer_->wake();
+        e.writers_->wake();
         std::lock_guard lock(e.reads_mutex_);
         e.clock_moved_ = true;
         e.reads_arrived_.notify_one();
@@ -288,9 +286,9 @@ expected<void> EmbeddedEngine::seal_secrets() {
         return {};
     }
     std::promise<Response> sealed;
-    writer_->submit({Command(std::in_place_type<core::SealSecrets>, std::move(*open)),
-                     [&sealed](Response response) { sealed.set_value(std::move(response)); }, 0,
-                     std::nullopt});
+    writers_->submit({Command(std::in_place_type<core::SealSecrets>, std::move(*open)),
+                      [&sealed](Response response) { sealed.set_value(std::move(response)); }, 0,
+                      std::nullopt});
     if (const Response response = sealed.get_future().get(); !response) {
         options_.warn("secrets that rest unsealed in the store could not be sealed: " +
                       response.error().message());
@@ -310,7 +308,7 @@ void EmbeddedEngine::stop() {
         tails_->close();
         events_->close();
         reads_arrived_.notify_all();
-        writer_->stop();
+        writers_->stop();
         for (std::thread& reader : readers_) {
             reader.join();
         }
@@ -318,7 +316,7 @@ void EmbeddedEngine::stop() {
 }
 
 EngineStats EmbeddedEngine::stats() const {
-    EngineStats stats = writer_->stats();
+    EngineStats stats = writers_->stats();
     stats.event_readers = events_->waiting_by_family();
     renew_lag();
     stats.event_lag = lag_.read();
@@ -383,7 +381,7 @@ void EmbeddedEngine::submit(Request request, DoneFn done) {
     }
     Pending pending{std::move(*command), std::move(done), bytes, std::nullopt};
     watch_abandonment(pending);
-    writer_->submit(std::move(pending));
+    writers_->submit(std::move(pending));
 }
 
 void EmbeddedEngine::call_many(std::vector<Request> requests,
@@ -426,7 +424,7 @@ void EmbeddedEngine::call_many(std::vector<Request> requests,
         }
     }
     if (!commands.empty()) {
-        writer_->submit(std::move(commands));
+        writers_->submit(std::move(commands));
     }
 }
 
@@ -446,7 +444,7 @@ Response EmbeddedEngine::read(const Request& request) {
         [this]<class Op>(const Op& op) -> Response {
             if constexpr (is_read<Op>) {
                 FF_TRY(auto reply,
-                       answer(op, ReadContext{*store_, clock_->now(), &writer_->scanner_log()}));
+                       answer(op, ReadContext{*store_, clock_->now(), &writers_->scanner_log()}));
                 return Reply(std::in_place_type<typename Op::Result>, std::move(reply));
             } else {
                 return ff::fail(ErrorCode::internal, "a command is not a read");
@@ -500,7 +498,7 @@ void EmbeddedEngine::watch_abandonment(Pending& pending) {
     pending.number = ++claim_numbers_;
     pending.on_abandon = std::make_unique<std::stop_callback<std::function<void()>>>(
         claim->abandoned,
-        [writer = writer_.get(), number = pending.number] { writer->abandon(number); });
+        [writers = writers_.get(), number = pending.number] { writers->abandon(number); });
 }
 
 void EmbeddedEngine::read_later(Request request, DoneFn done) {

@@ -18,7 +18,7 @@
 #include "engine/event_desk.h"
 #include "engine/event_lag.h"
 #include "engine/tail_desk.h"
-#include "engine/writer.h"
+#include "engine/writers.h"
 #include "store/location.h"
 #include "store/store.h"
 
@@ -26,9 +26,10 @@ namespace ff::engine {
 
 class EmbeddedEngine final : public Engine {
   public:
-    /// Takes over an open store.
+    /// Takes over an open store. `open_second` opens the same database once more: see Writers.
     static expected<std::shared_ptr<EmbeddedEngine>> start(std::unique_ptr<store::Store> store,
-                                                           EngineOptions options);
+                                                           EngineOptions options,
+                                                           Writers::OpenStore open_second = {});
     ~EmbeddedEngine() override;
 
     void call(Request request, DoneFn done) override;
@@ -74,7 +75,7 @@ class EmbeddedEngine final : public Engine {
     core::Settings settings_;
     std::unique_ptr<TailDesk> tails_;  // the writer tells them of changes
     std::unique_ptr<EventDesk> events_;
-    std::unique_ptr<Writer> writer_;
+    std::unique_ptr<Writers> writers_;
     mutable EventLag lag_;
     std::uint64_t clock_token_ = 0;
     std::atomic<std::uint64_t> claim_numbers_{0};

@@ -47,7 +47,7 @@ Registry& registry() {
 
 bool same_tuning(const EngineOptions& a, const EngineOptions& b) {
     const auto tuning = [](const EngineOptions& o) {
-        return std::tie(o.pool_size, o.synchronous, o.busy_timeout_ms, o.cache_mib,
+        return std::tie(o.pool_size, o.writers, o.synchronous, o.busy_timeout_ms, o.cache_mib,
                         o.statement_timeout_ms, o.notify, o.flow_partitions, o.queue_commands_max,
                         o.queue_bytes_max, o.waiting_claims_max, o.batch_commands_max,
                         o.retention_ms, o.reclaim_grace_ms, o.event_retention_ms, o.event_rows_max,
@@ -65,6 +65,21 @@ expected<std::unique_ptr<store::Store>> open_store(const store::Location& locati
         case Form::postgres: return store::PostgresStore::open(location, options);
         default: return store::SqliteStore::open(location, options);
     }
+}
+
+/// Opens a store and an engine on it.
+expected<std::shared_ptr<engine::EmbeddedEngine>> start(const store::Location& location,
+                                                        const EngineOptions& options) {
+    FF_TRY(auto opened, open_store(location, options));
+    engine::Writers::OpenStore open_second;
+    if (opened->shared() && options.writers > 1) {
+        EngineOptions writing = options;
+        writing.pool_size = 1;  // the first one reads for both
+        open_second = [location, writing = std::move(writing)] {
+            return open_store(location, writing);
+        };
+    }
+    return engine::EmbeddedEngine::start(std::move(opened), options, std::move(open_second));
 }
 
 void warn(const EngineOptions& options, const std::string& text) {
@@ -111,6 +126,7 @@ expected<void> check_options(const EngineOptions& options) {
         return {};
     };
     FF_TRY_VOID(in_range("pool_size", options.pool_size, 1, 1'000));
+    FF_TRY_VOID(in_range("writers", options.writers, 1, 2));
     FF_TRY_VOID(in_range("busy_timeout_ms", options.busy_timeout_ms, 0, 3'600'000));
     FF_TRY_VOID(in_range("statement_timeout_ms", options.statement_timeout_ms, 0, 3'600'000));
     FF_TRY_VOID(in_range("cache_mib", options.cache_mib, 1, 1'000'000));
@@ -139,8 +155,7 @@ expected<std::shared_ptr<Engine>> Engine::open(const std::string& store,
     FF_TRY_VOID(check_options(options));
     FF_TRY(const store::Location location, store::parse_location(store));
     if (location.identity.empty()) {
-        FF_TRY(auto own, open_store(location, options));
-        FF_TRY(auto started, engine::EmbeddedEngine::start(std::move(own), options));
+        FF_TRY(auto started, start(location, options));
         return share(std::move(started), [] {});
     }
     std::unique_lock lock(registry().mutex);
@@ -155,8 +170,7 @@ expected<std::shared_ptr<Engine>> Engine::open(const std::string& store,
         }
         registry().closed.wait(lock);  // its last user has let it go: it is being closed
     }
-    FF_TRY(auto opened, open_store(location, options));
-    FF_TRY(auto started, engine::EmbeddedEngine::start(std::move(opened), options));
+    FF_TRY(auto started, start(location, options));
     const auto engine = share(std::move(started), [identity = location.identity] {
         std::lock_guard relock(registry().mutex);
         registry().open.erase(identity);

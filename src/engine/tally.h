@@ -1,8 +1,9 @@
 // Counts what the engine does, for metrics: claims and ends of attempts by lane, renewals,
 // transactions and what had to be run again.
 //
-// The writer counts when a transaction has been committed, so what was rolled back or run again is
-// counted once. Any thread may ask. One lock a transaction, whatever it holds.
+// A writer counts when a transaction has been committed, so what was rolled back or run again is
+// counted once. All writers of an engine count here. Any thread may ask. One lock a transaction,
+// whatever it holds.
 #pragma once
 
 #include <array>
@@ -29,17 +30,17 @@ class Tally {
     static constexpr std::size_t lanes_max = 64;
     static constexpr std::size_t dimensions_counted_max = 64;
 
-    /// A transaction that wrote this is committed. Writer thread.
+    /// A transaction that wrote this is committed.
     void committed(const core::Snapshot& snapshot, std::chrono::nanoseconds took);
-    /// A transaction is run again because of this. Writer thread.
+    /// A transaction is run again because of this.
     void run_again(ErrorCode reason);
-    /// These are about to be answered. Writer thread.
+    /// These are about to be answered.
     void answered(const std::vector<Outcome>& outcomes);
-    /// So many cancels of siblings were put off and have been gone on with. Writer thread.
+    /// So many cancels of siblings were put off and have been gone on with.
     void resumed_joins(std::uint64_t count);
-    /// So many flows have members that are still to be cancelled. Writer thread.
+    /// So many flows have members that are still to be cancelled.
     void cancel_backlog(std::uint64_t flows);
-    /// The log was synced. Any thread.
+    /// The log was synced.
     void synced(std::chrono::nanoseconds took) { syncs_.observe(took); }
 
     void fill(EngineStats& stats) const;
@@ -77,7 +78,7 @@ class Tally {
     std::uint64_t hard_breaches_ = 0;                            // guarded by mutex_
     std::array<std::uint64_t, enum_count<FrameMode>> frames_{};  // guarded by mutex_
     FlowStats flows_;                                            // guarded by mutex_
-    std::unordered_map<core::RouteId, LaneStats*> of_route_;     // writer thread only
+    std::unordered_map<core::RouteId, LaneStats*> of_route_;     // guarded by mutex_
 };
 
 }  // namespace ff::engine

@@ -28,14 +28,24 @@ constexpr std::size_t worthwhile = 16;
 /// How long callers who have just been answered are waited for.
 constexpr std::chrono::microseconds gather_max{60};
 
+std::size_t weight_of(const std::vector<Pending>& commands) {
+    std::size_t weight = 0;
+    for (const Pending& pending : commands) {
+        weight += pending.weight;
+    }
+    return weight;
+}
+
 }  // namespace
 
 Writer::Writer(store::Store& store, const core::Settings& settings, const EngineOptions& options,
-               Clock& clock, IdSource& ids, Batch::WarnFn warn, Notices notices)
+               Clock& clock, IdSource& ids, Tally& tally, Passes passes, Notices notices)
     : store_(store),
       options_(options),
       clock_(clock),
-      warn_(std::move(warn)),
+      warn_(options.warn),
+      tally_(tally),
+      passes_(passes),
       finisher_(store, tally_, std::move(notices.durable), [this] { stop_gathering(); }),
       batch_(store, settings, ids, tally_, options.waiting_claims_max, warn_),
       scanners_(batch_, settings, options, clock.now(),
@@ -43,8 +53,7 @@ Writer::Writer(store::Store& store, const core::Settings& settings, const Engine
       thread_([this] { run(); }) {
     store_.watch([this, others = std::move(notices.others)](store::Store::Heard what) {
         if (what == store::Store::Heard::work) {
-            others_wrote_ = true;
-            wake();
+            look_for_work();
         } else if (others) {
             others();
         }
@@ -75,6 +84,7 @@ void Writer::submit(Pending pending) {
         return;
     }
     inbox_bytes_ += pending.bytes;
+    load_ += pending.weight;
     inbox_.push_back(std::move(pending));
     const bool wake_writer = must_wake();
     lock.unlock();
@@ -97,6 +107,7 @@ void Writer::submit(std::vector<Pending> pendings) {
         return;
     }
     inbox_bytes_ += bytes;
+    load_ += weight_of(pendings);
     std::ranges::move(pendings, std::back_inserter(inbox_));
     const bool wake_writer = must_wake();
     lock.unlock();
@@ -123,6 +134,11 @@ void Writer::wake() {
         sleeping_ = false;
     }
     arrived_.notify_one();
+}
+
+void Writer::look_for_work() {
+    others_wrote_ = true;
+    wake();
 }
 
 void Writer::abandon(std::uint64_t claim) {
@@ -167,7 +183,6 @@ EngineStats Writer::stats() const {
     stats.due_handled = due_handled_;
     stats.waiting_claims = waiting_;
     stats.rows_written = store_.rows_written();
-    tally_.fill(stats);
     scanners_.log().fill(stats);
     std::lock_guard lock(mutex_);
     stats.queue_depth = inbox_.size();
@@ -183,6 +198,8 @@ DurationMs Writer::idle_ms(TimestampMs now) {
     };
     if (options_.background) {
         earlier(batch_.next_due());
+    }
+    if (options_.background && passes_ == Passes::own) {
         earlier(scanners_.next_at());
     }
     if (batch_.claims().must_serve()) {
@@ -267,9 +284,11 @@ void Writer::run() {
         if (others_wrote_.exchange(false)) {
             batch_.claims().recheck_all();
         }
+        weight_ = weight_of(commands);
         process(std::move(commands), now);
+        load_ -= std::exchange(weight_, 0);
         answer_abandoned();
-        if (options_.background) {
+        if (options_.background && passes_ == Passes::own) {
             scanners_.run_due(now);
         }
         if (batch_.take_unsynced()) {
@@ -332,6 +351,7 @@ void Writer::hand_over(std::vector<Outcome> outcomes, bool wrote, Finisher::Next
         std::lock_guard lock(mutex_);
         next = inbox_.empty() ? next : Finisher::Next::waits;
     }
+    load_ -= std::exchange(weight_, 0);  // before callers hear of it and come back
     const std::size_t callers = outcomes.size();
     const bool finished = finisher_.finish(std::move(outcomes), wrote,
                                            wrote ? batch_.take_changed() : Changed(), next);

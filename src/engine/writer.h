@@ -30,8 +30,10 @@ class Writer {
         Finisher::ChangedFn durable;
         std::function<void()> others;  ///< another process may have written anything
     };
+    /// Who runs the periodic passes: they look at the whole store, so one of an engine's writers.
+    enum class Passes : bool { others, own };
     Writer(store::Store& store, const core::Settings& settings, const EngineOptions& options,
-           Clock& clock, IdSource& ids, Batch::WarnFn warn, Notices notices = {});
+           Clock& clock, IdSource& ids, Tally& tally, Passes passes, Notices notices = {});
     /// Stops as stop() does.
     ~Writer();
 
@@ -42,10 +44,15 @@ class Writer {
     void stop();
     /// Time may have moved: look at what is due.
     void wake();
+    /// Another writer may have made work ready: look whether a waiting claim may have it.
+    void look_for_work();
 
     /// The waiting claim of this number need not wait any longer. Any thread.
     void abandon(std::uint64_t claim);
 
+    /// How much has been taken and is not done yet, by weight.
+    [[nodiscard]] std::size_t load() const { return load_; }
+    /// What the tally does not know.
     [[nodiscard]] EngineStats stats() const;
     [[nodiscard]] const ScannerLog& scanner_log() const { return scanners_.log(); }
 
@@ -83,13 +90,15 @@ class Writer {
     const EngineOptions& options_;
     Clock& clock_;
     Batch::WarnFn warn_;
-    Tally tally_;
+    Tally& tally_;
+    const Passes passes_;
     Finisher finisher_;
     Batch batch_;
     Scanners scanners_;
 
     // Writer thread only.
     std::minstd_rand jitter_{std::random_device{}()};
+    std::size_t weight_ = 0;    // of what is being run
     bool stumbled_ = false;     // the last batch failed, and was nobody's
     std::size_t answered_ = 0;  // callers of the last batch, who may be about to come back
     std::chrono::steady_clock::time_point expected_until_;  // and are waited for until then
@@ -106,6 +115,7 @@ class Writer {
     bool gathering_ = false;                // guarded by mutex_
 
     std::atomic<bool> others_wrote_{false};  ///< another process may have made work ready
+    std::atomic<std::size_t> load_{0};
     std::atomic<std::uint64_t> commands_{0};
     std::atomic<std::uint64_t> batches_{0};
     std::atomic<std::uint64_t> due_handled_{0};

@@ -261,9 +261,10 @@ std::vector<Setting> waitpoint_settings() {
                            &EngineOptions::keystore_key)),
         number("FF_CALLBACK_FAILURES_MAX", 0, 1'000'000, "60",
                "Calls of `/v1/callbacks/` that fail, for each address, waitpoint and minute; then "
-               "429. Of those and calls of `/v1/approve/` together an address may fail ten times "
-               "as often; then what fails is answered 429 and not written down. A right token or "
-               "link is heard all the same: behind a proxy all callers share its address. "
+               "429 to all that comes from there for that waitpoint. Of those and calls of "
+               "`/v1/approve/` together an address may fail ten times as often; then what fails is "
+               "answered 429 and not written down, and a right token of another waitpoint or a "
+               "right link is heard all the same: behind a proxy all callers share its address. "
                "0: no limit.",
                [](ServerConfig& c, std::int64_t v) { c.failed_attempts_max = v; }),
     };
@@ -303,8 +304,13 @@ std::vector<Setting> store_settings() {
         text("FF_POSTGRES_URL", "`postgresql://…`", "",
              "The database; needed when `FF_BACKEND` is `postgres`. Shown without its password.",
              take_postgres_url),
-        number("FF_POSTGRES_POOL_SIZE", 1, 1'000, "10", "Connections: one writes, the rest read.",
+        number("FF_POSTGRES_POOL_SIZE", 1, 1'000, "10",
+               "Connections: one writes, the rest read. Two more listen and tidy up.",
                [](ServerConfig& c, std::int64_t v) { c.postgres_pool_size = v; }),
+        number("FF_POSTGRES_WRITERS", 1, 2, "2",
+               "With 2, a further connection writes while more waits than fills a transaction; "
+               "from then on it and two that listen and tidy up for it stay.",
+               [](ServerConfig& c, std::int64_t v) { c.engine.writers = static_cast<int>(v); }),
         number("FF_POSTGRES_STATEMENT_TIMEOUT_MS", 0, 3'600'000, "30000",
                "Longer statements are given up; 0: never.",
                [](ServerConfig& c, std::int64_t v) {

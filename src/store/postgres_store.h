@@ -39,6 +39,7 @@ class PostgresStore final : public Store {
     [[nodiscard]] const StoreInfo& info() const override { return info_; }
     [[nodiscard]] const core::RouteTable& routes() const override { return routes_; }
     [[nodiscard]] bool shared() const override { return true; }
+    void routes_were_made() override { routes_stale_ = true; }
     void watch(std::function<void(Heard)> heard) override;
     std::int64_t next_eid(TimestampMs now) override;
     std::int64_t next_route_id() override;

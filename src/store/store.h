@@ -298,6 +298,8 @@ class Store : public core::RowNumbers {
     /// next, an execution that is asked for by number may be missing because another process is at
     /// it, and a transaction that failed with `store_busy` or `store_io` may be run again.
     [[nodiscard]] virtual bool shared() const { return false; }
+    /// Another writer of this process has made routes. Any thread.
+    virtual void routes_were_made() {}
     /// What another process may have done.
     enum class Heard : std::uint8_t {
         work,  ///< made work ready

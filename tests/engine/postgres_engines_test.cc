@@ -10,6 +10,7 @@
 #include <barrier>
 #include <chrono>
 #include <future>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -168,6 +169,89 @@ TEST_F(Engines, ThroughAPoolerThatChangesSessions) {
         ASSERT_TRUE(info) << code_of(info);
         EXPECT_TRUE(is_terminal(info->state));
     }
+}
+
+// ----------------------------------------------------------------------------- a second writer
+
+/// Four threads take batches through their whole lives; every execution is claimed once.
+void run_batches(Engine& engine, int rounds) {
+    constexpr int threads = 4;
+    static constexpr int batch = 64;
+    std::mutex mutex;
+    std::set<ExecutionId> claimed;  // guarded by mutex
+    std::vector<std::thread> crew;
+    for (int t = 0; t < threads; ++t) {
+        crew.emplace_back([&, t] {
+            for (int round = 0; round < rounds; ++round) {
+                for (const auto& made :
+                     engine.run_all(std::vector<CreateExecution>(batch, job("batches")))) {
+                    EXPECT_TRUE(made) << code_of(made);
+                }
+                const auto got = engine.run(with(claim_by("w" + std::to_string(t), "batches"),
+                                                 [](auto& op) { op.max_tasks = batch; }));
+                ASSERT_TRUE(got) << code_of(got);
+                std::vector<Complete> ends;
+                for (const ClaimedTask& task : got->tasks) {
+                    const std::lock_guard lock(mutex);
+                    EXPECT_TRUE(claimed.insert(task.execution_id()).second) << "claimed twice";
+                    EXPECT_EQ(task.handle.lease_epoch, 1U);
+                    ends.push_back({task.handle, "x", {}, Source::lease_holder});
+                }
+                for (const auto& done : engine.run_all(std::move(ends))) {
+                    EXPECT_TRUE(done) << code_of(done);
+                }
+            }
+        });
+    }
+    for (std::thread& thread : crew) {
+        thread.join();
+    }
+    for (;;) {
+        const auto got =
+            engine.run(with(claim_by("last", "batches"), [](auto& op) { op.max_tasks = 1'000; }));
+        ASSERT_TRUE(got) << code_of(got);
+        if (got->tasks.empty()) {
+            break;
+        }
+        for (const ClaimedTask& task : got->tasks) {
+            EXPECT_TRUE(claimed.insert(task.execution_id()).second) << "claimed twice";
+            EXPECT_TRUE(engine.run(Complete{task.handle, "x", {}, Source::lease_holder}));
+        }
+    }
+    EXPECT_EQ(claimed.size(), static_cast<std::size_t>(threads * rounds * batch));
+}
+
+TEST_F(Engines, ASecondConnectionWritesUnderLoad) {
+    const auto engine = open("loaded");
+    ASSERT_NE(engine, nullptr);
+    EXPECT_EQ(engine->stats().writers, 1U);
+    // Opening it takes a moment; the load goes on until it is there, and once more with it.
+    for (int i = 0; i < 100 && engine->stats().writers == 1; ++i) {
+        run_batches(*engine, 4);
+    }
+    EXPECT_EQ(engine->stats().writers, 2U);
+    run_batches(*engine, 4);
+    // What one of them made ready the claims that wait with the other hear of.
+    SentClaim claim(*engine,
+                    with(claim_by("w1", "new"), [](auto& op) { op.max_wait_ms = 10'000; }));
+    while (engine->stats().waiting_claims == 0) {
+        std::this_thread::yield();
+    }
+    std::vector<CreateExecution> many(200, job("other"));
+    many.back().lane_id = "new";
+    std::thread load([&] { engine->run_all(std::vector<CreateExecution>(500, job("other"))); });
+    engine->run_all(std::move(many));
+    load.join();
+    EXPECT_EQ(claim.tasks().size(), 1U);
+}
+
+TEST_F(Engines, WithOneWriterThereIsOneConnectionThatWrites) {
+    EngineOptions options;
+    options.writers = 1;
+    const auto engine = open("single", options);
+    ASSERT_NE(engine, nullptr);
+    run_batches(*engine, 6);
+    EXPECT_EQ(engine->stats().writers, 1U);
 }
 
 // ---------------------------------------------------------------------------------------- races

@@ -17,6 +17,7 @@
 namespace ff::cli {
 
 inline constexpr const char* bench_lane = "bench";
+inline constexpr const char* bench_aside_lane = "aside";
 inline constexpr std::size_t bench_payload_bytes = 100;
 inline constexpr std::size_t bench_bulk = 500;
 inline constexpr DurationMs bench_lease_ms = 3'600'000;
@@ -42,6 +43,8 @@ class BenchEngine {
 
     // One command.
     expected<void> create();
+    /// One that no claim of the benchmark takes.
+    expected<void> create_aside();
     /// False when nothing was there to claim.
     expected<bool> claim(std::vector<Handle>& handles, std::uint32_t tasks, std::size_t worker);
     /// Waits for something to claim, not for its answer.
@@ -52,6 +55,11 @@ class BenchEngine {
     /// So many workers that never block: the answer to each claim sends the complete, and its
     /// answer the next claim, until nothing is left. How many executions they completed.
     expected<std::uint64_t> drain_by_callbacks(std::size_t workers);
+
+    /// The same with workers who wait for work, until `count` are completed; the seconds from
+    /// `begun` to the last of them.
+    expected<double> work_through(std::size_t workers, std::size_t count,
+                                  SteadyClock::time_point begun);
 
     // Many at once.
     /// `routes` different kinds take turns.

@@ -85,7 +85,8 @@ class FlowBench {
         : options_(options), folder_(std::move(folder)), figures_(figures) {}
 
     expected<void> run() {
-        FF_TRY_VOID(run_through());
+        FF_TRY_VOID(run_through(Way::workers, ""));
+        FF_TRY_VOID(run_through(Way::sets, "_batch"));
         FF_TRY_VOID(cancel());
         FF_TRY_VOID(submit_large());
         FF_TRY_VOID(skip_chain());
@@ -94,6 +95,7 @@ class FlowBench {
     }
 
   private:
+    static constexpr std::size_t workers = 16;
     static constexpr std::size_t claim_size = 64;
     static constexpr std::size_t chain_length = 10;
 
@@ -133,54 +135,63 @@ class FlowBench {
         return {};
     }
 
+    /// How executions are taken through: by workers who take one at a time, as programs have them,
+    /// or in sets as large as a command allows.
+    enum class Way { workers, sets };
+
+    /// Seconds from `begun` until so many have gone through.
+    static expected<double> go_through(BenchEngine& bench, Way way, std::size_t count,
+                                       SteadyClock::time_point begun) {
+        if (way == Way::workers) {
+            return bench.work_through(workers, count, begun);
+        }
+        FF_TRY_VOID(drain(bench, count));
+        return seconds_since(begun);
+    }
+
     /// Executions a second, from submission to the last end.
-    expected<double> independent(std::size_t count) {
+    expected<double> independent(Way way, std::size_t count) {
         FF_TRY(const auto bench, open("independent"));
         const auto begun = SteadyClock::now();
         FF_TRY_VOID(bench->fill_waiting(count));
-        FF_TRY_VOID(drain(*bench, count));
-        return static_cast<double>(count) / seconds_since(begun);
+        FF_TRY(const double seconds, go_through(*bench, way, count, begun));
+        return static_cast<double>(count) / seconds;
     }
-    expected<double> with_flows(const std::string& name, const std::vector<SubmitFlow>& flows,
-                                std::size_t count) {
-        FF_TRY(const auto bench, open(name));
+    expected<double> with_flows(Way way, const std::vector<SubmitFlow>& flows, std::size_t count) {
+        FF_TRY(const auto bench, open("flows"));
         const auto begun = SteadyClock::now();
         FF_TRY_VOID(submit(*bench, flows));
-        FF_TRY_VOID(drain(*bench, count));
-        return static_cast<double>(count) / seconds_since(begun);
+        FF_TRY(const double seconds, go_through(*bench, way, count, begun));
+        return static_cast<double>(count) / seconds;
     }
 
-    expected<void> run_through() {
+    expected<void> run_through(Way way, const std::string& tail) {
         const std::size_t chains = options_.quick ? 20 : 1'000;
         const std::size_t width = options_.quick ? 98 : 998;
         const std::size_t fans = options_.quick ? 2 : 10;
         const std::size_t count = chains * chain_length;
         const std::size_t fan_count = fans * (width + 2);
-        std::vector<double> chain_ratios;
-        std::vector<double> fan_ratios;
-        std::vector<double> chain_rates;
-        std::vector<double> fan_rates;
+        std::vector<double> alone;
+        std::vector<double> chained;
+        std::vector<double> fanned;
         // Alternating, so that a slower moment of the machine hits all of them.
         for (int round = 0; round < 3; ++round) {
-            figures_.progress("flows: independent, chains, fans, round " +
+            figures_.progress("flows" + tail + ": independent, chains, fans, round " +
                               std::to_string(round + 1) + " of 3");
-            FF_TRY(const double alone, independent(count));
-            FF_TRY(const double chained,
-                   with_flows("chains", {chains, Graph::chain(chain_length)}, count));
-            FF_TRY(const double fanned, with_flows("fans", {fans, Graph::fan(width)}, fan_count));
-            chain_rates.push_back(chained);
-            fan_rates.push_back(fanned);
-            chain_ratios.push_back(alone);
-            fan_ratios.push_back(alone);
+            FF_TRY(alone.emplace_back(), independent(way, count));
+            FF_TRY(chained.emplace_back(),
+                   with_flows(way, {chains, Graph::chain(chain_length)}, count));
+            FF_TRY(fanned.emplace_back(), with_flows(way, {fans, Graph::fan(width)}, fan_count));
         }
         FF_TRY(const auto bench, open("tells"));
-        const double alone = quantile(chain_ratios, 0.5);
-        FF_TRY_VOID(add(*bench, "independent", alone, "executions/s"));
-        FF_TRY_VOID(add(*bench, "chain10", quantile(chain_rates, 0.5), "nodes/s", alone));
-        FF_TRY_VOID(add(*bench, "chain10_flows",
-                        quantile(chain_rates, 0.5) / static_cast<double>(chain_length), "flows/s"));
-        return add(*bench, "fan" + std::to_string(width + 2), quantile(fan_rates, 0.5), "nodes/s",
-                   alone);
+        const double rate = quantile(alone, 0.5);
+        const double chain_rate = quantile(chained, 0.5);
+        FF_TRY_VOID(add(*bench, "independent" + tail, rate, "executions/s"));
+        FF_TRY_VOID(add(*bench, "chain10" + tail, chain_rate, "nodes/s", rate));
+        FF_TRY_VOID(add(*bench, "chain10_flows" + tail,
+                        chain_rate / static_cast<double>(chain_length), "flows/s"));
+        return add(*bench, "fan" + std::to_string(width + 2) + tail, quantile(fanned, 0.5),
+                   "nodes/s", rate);
     }
 
     expected<void> cancel() {
@@ -202,7 +213,7 @@ class FlowBench {
             all.push_back(seconds_since(begun));
         }
         FF_TRY_VOID(add(*bench, "cancel_one", quantile(one, 0.5) * 1e3, "ms"));
-        return add(*bench, "cancel_" + std::to_string(members), quantile(all, 0.5) * 1e3, "ms",
+        return add(*bench, "cancel" + std::to_string(members), quantile(all, 0.5) * 1e3, "ms",
                    quantile(one, 0.5) * 1e3);
     }
 
@@ -223,8 +234,8 @@ class FlowBench {
             graph.push_back(seconds_since(begun));
         }
         FF_TRY_VOID(add(*bench, "create_1000", quantile(plain, 0.5) * 1e3, "ms"));
-        return add(*bench, "submit_" + std::to_string(nodes), quantile(graph, 0.5) * 1e3, "ms",
-                   quantile(plain, 0.5) * 1e3);
+        return add(*bench, "submit" + std::to_string(nodes / 1'000) + "k",
+                   quantile(graph, 0.5) * 1e3, "ms", quantile(plain, 0.5) * 1e3);
     }
 
     /// The first node of a long chain is cancelled: everything behind it is skipped.

@@ -109,10 +109,10 @@ class LimitBench {
         const double free_claims = middle(without.claims);
         const double free_completes = middle(without.completes);
         const double free_cycles = middle(cycles_without);
-        FF_TRY_VOID(add(*bench, "claims_free", free_claims));
-        FF_TRY_VOID(add(*bench, "claims_budget_quota", middle(with.claims), free_claims));
-        FF_TRY_VOID(add(*bench, "completes_free", free_completes));
-        FF_TRY_VOID(add(*bench, "completes_budget_quota", middle(with.completes), free_completes));
+        FF_TRY_VOID(add(*bench, "claim_free", free_claims));
+        FF_TRY_VOID(add(*bench, "claim", middle(with.claims), free_claims));
+        FF_TRY_VOID(add(*bench, "complete_free", free_completes));
+        FF_TRY_VOID(add(*bench, "complete", middle(with.completes), free_completes));
         FF_TRY_VOID(add(*bench, "cycles_16_free", free_cycles));
         return add(*bench, "cycles_16_budget_quota", middle(cycles_with), free_cycles);
     }

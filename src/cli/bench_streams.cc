@@ -178,17 +178,17 @@ class StreamBench {
         const std::vector<Handle> one{handles.front()};
         Engine& engine = bench->engine();
         FF_TRY_VOID(append_figure(*bench, engine, "append_1", one, 1, raw.get()));
-        FF_TRY_VOID(append_figure(*bench, engine, "append_1_by_16", handles, 1, raw.get()));
+        FF_TRY_VOID(append_figure(*bench, engine, "append", handles, 1, raw.get()));
         FF_TRY_VOID(append_figure(*bench, engine, "append_64", one, frames_per_batch, raw.get()));
         FF_TRY_VOID(
-            append_figure(*bench, engine, "append_64_by_16", handles, frames_per_batch, raw.get()));
+            append_figure(*bench, engine, "append_batch", handles, frames_per_batch, raw.get()));
         http::ServerOptions options;
         const std::shared_ptr<Engine> shared(&engine, [](Engine*) {});
         FF_TRY(const auto server, http::Server::start(shared, options, {}));
         FF_TRY(const auto remote,
                Engine::try_connect("http://127.0.0.1:" + std::to_string(server->port())));
-        FF_TRY_VOID(append_figure(*bench, *remote, "http_append_1_by_16", handles, 1, raw.get()));
-        return append_figure(*bench, *remote, "http_append_64_by_16", handles, frames_per_batch,
+        FF_TRY_VOID(append_figure(*bench, *remote, "http_append", handles, 1, raw.get()));
+        return append_figure(*bench, *remote, "http_append_batch", handles, frames_per_batch,
                              raw.get());
     }
 
@@ -318,7 +318,7 @@ class StreamBench {
             FF_TRY(const double took, raw_scan_seconds(folder_ + "/streams_replay.db"));
             raw = static_cast<double>(events) / took;
         }
-        return add(*bench, "replay_" + std::to_string(events), rate, "events_per_second", raw);
+        return add(*bench, "replay_events", rate, "events_per_second", raw);
     }
 
     const BenchOptions& options_;

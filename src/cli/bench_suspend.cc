@@ -109,15 +109,19 @@ class SuspendBench {
         figures_.progress("suspend, signal, resume, one at a time");
         FF_TRY(const auto bench, BenchEngine::open(options_, folder_, "suspend_one"));
         const int rounds = options_.quick ? 50 : 1'000;
-        std::vector<double> commits;
+        std::vector<double> commits;  // of the plainest durable thing there is: one new execution
+        std::vector<double> renewals;
         std::vector<double> trips;
         std::vector<double> waiting_trips;
         FF_TRY_VOID(bench->create());
         FF_TRY(Handle handle, claim_one(*bench, 0));
         for (int i = 0; i < rounds; ++i) {
             auto begun = SteadyClock::now();
-            FF_TRY_VOID(bench->renew(handle));
+            FF_TRY_VOID(bench->create_aside());
             commits.push_back(ms_since(begun));
+            begun = SteadyClock::now();
+            FF_TRY_VOID(bench->renew(handle));
+            renewals.push_back(ms_since(begun));
             begun = SteadyClock::now();
             FF_TRY(handle, round_trip(*bench, handle, 0));
             trips.push_back(ms_since(begun));
@@ -127,10 +131,11 @@ class SuspendBench {
         }
         const double commit = quantile(commits, 0.5);
         FF_TRY_VOID(add(*bench, "commit_p50", commit, "ms"));
-        FF_TRY_VOID(add(*bench, "round_trip_p50", quantile(trips, 0.5), "ms", commit));
+        FF_TRY_VOID(add(*bench, "renew_p50", quantile(renewals, 0.5), "ms", commit));
+        FF_TRY_VOID(add(*bench, "roundtrip", quantile(trips, 0.5), "ms", commit));
         FF_TRY_VOID(
-            add(*bench, "round_trip_p99", quantile(trips, 0.99), "ms", quantile(commits, 0.99)));
-        return add(*bench, "round_trip_waiting_p50", quantile(waiting_trips, 0.5), "ms", commit);
+            add(*bench, "roundtrip_p99", quantile(trips, 0.99), "ms", quantile(commits, 0.99)));
+        return add(*bench, "roundtrip_waiting", quantile(waiting_trips, 0.5), "ms", commit);
     }
 
     expected<void> side_by_side() {
@@ -157,7 +162,7 @@ class SuspendBench {
             }
             return {};
         }));
-        return add(*bench, "round_trips_16", static_cast<double>(threads * rounds) / seconds,
+        return add(*bench, "roundtrips_16", static_cast<double>(threads * rounds) / seconds,
                    "per_second");
     }
 

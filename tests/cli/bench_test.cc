@@ -48,7 +48,7 @@ void expect_names(const std::map<std::string, js::Value>& figures,
 
 const std::vector<std::string> lifecycle_names{
     "lifecycle.create_16",         "lifecycle.create_bulk",
-    "lifecycle.claim_complete_16", "lifecycle.claim_complete_16_callbacks",
+    "lifecycle.claim_complete_16", "lifecycle.claim_complete_16_threads",
     "lifecycle.claim_complete_64", "lifecycle.claim_complete_batch",
     "lifecycle.pickup_p50",        "lifecycle.pickup_p99",
     "lifecycle.claim_16",          "lifecycle.renew_16",
@@ -83,6 +83,22 @@ TEST(Bench, LifecycleInMemoryHasNoCeiling) {
         EXPECT_EQ(member(figure, "store"), "memory") << name;
         EXPECT_TRUE(figure.find("ratio")->is_null()) << name;
     }
+}
+
+TEST(Bench, FlowsAreComparedWithIndependentExecutions) {
+    const auto figures = figures_of(run_ff({"bench", "flows", "--quick", "-o", "json"}));
+    expect_names(figures, {"flows.chain10", "flows.fan100", "flows.chain10_batch",
+                           "flows.fan100_batch", "flows.cancel100", "flows.submit1k"});
+    for (const char* name : {"flows.chain10", "flows.fan100", "flows.cancel100"}) {
+        EXPECT_FALSE(figures.at(name).find("ratio")->is_null()) << name;
+    }
+}
+
+TEST(Bench, SuspensionsAreComparedWithACommit) {
+    const auto figures = figures_of(run_ff({"bench", "suspend", "--quick", "-o", "json"}));
+    expect_names(figures, {"suspend.commit_p50", "suspend.renew_p50", "suspend.roundtrip",
+                           "suspend.roundtrip_waiting", "suspend.roundtrips_16"});
+    EXPECT_FALSE(figures.at("suspend.roundtrip").find("ratio")->is_null());
 }
 
 TEST(Bench, GrowthPrintsTablesAndPlots) {

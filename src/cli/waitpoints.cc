@@ -128,9 +128,7 @@ Said said_signal(const ExecutionId& id, const WaitpointInfo& at, const std::stri
             at.required_signal_names.empty() ? "" : " for " + names_text(at.required_signal_names));
     }
     return {std::move(text), js::Value(std::move(object)),
-            result.effect == SignalEffect::no_op && !result.duplicate ? ExitCode::conflict
-                                                                      : ExitCode::ok,
-            ""};
+            result.effect == SignalEffect::no_op ? ExitCode::conflict : ExitCode::ok, ""};
 }
 
 }  // namespace
@@ -415,6 +413,13 @@ ExitCode rotate_secret(const CommonOptions& options, const RotateArgs& args) {
             return session.ask(std::move(op));
         };
         const auto done = rotate();
+        if (!done && done.error().code == ErrorCode::rotation_conflict) {
+            return complain(Error{ErrorCode::rotation_conflict,
+                                  done.error().detail +
+                                      " is the name of a key with another secret; leave --kid "
+                                      "out to have one chosen",
+                                  {}});
+        }
         if (!done) {
             return complain(done.error());
         }

@@ -83,6 +83,8 @@ TEST_P(Waitpoints, ASignalCarriesItsPayload) {
     const Ran noise = rig_.ff({"signal", id, "noise", "--token", token_});
     EXPECT_EQ(noise.code, 4) << "it changed nothing";
     EXPECT_EQ(noise.out.find(id + " noise: no_op, it waits on"), 0U) << noise.out;
+    EXPECT_EQ(rig_.ff({"approve", id, "--as", "ann"}).code, 4);
+    EXPECT_EQ(rig_.ff({"approve", id, "--as", "ann"}).code, 4) << "nor did the same once more";
     const Ran wrong = rig_.ff({"signal", id, "paid", "--token", "k1:00"});
     EXPECT_EQ(wrong.code, 2);
     EXPECT_TRUE(contains(wrong.err, "invalid_token")) << wrong.err;
@@ -143,6 +145,9 @@ TEST_P(Waitpoints, KeysAreRotated) {
     const js::Value keys = rig_.json({"admin", "keys"});
     EXPECT_EQ(member(keys, "current_kid"), "k2");
     EXPECT_EQ(rig_.ff({"admin", "rotate-secret", "--kid", "a:b"}).code, 2);
+    const Ran used = rig_.ff({"admin", "rotate-secret", "--kid", "k1"});
+    EXPECT_EQ(used.code, 4);
+    EXPECT_TRUE(contains(used.err, "k1 is the name of a key with another secret")) << used.err;
 }
 
 }  // namespace

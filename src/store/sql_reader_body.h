@@ -476,7 +476,8 @@ template <class Statements>
 expected<std::vector<core::QuotaPolicy>> SqlReader<Statements>::policies_listed(
     const std::optional<QuotaPolicyId>& after, std::size_t limit) {
     auto& s = statements_.get(sql::policies_listed);
-    put_value(s, Kind::bytes, after.value_or(QuotaPolicyId{}));
+    const QuotaPolicyId first = after.value_or(QuotaPolicyId{});
+    put_value(s, Kind::bytes, first);
     s.integer(as_limit(limit));
     return select_all<core::QuotaPolicy>(s);
 }
@@ -677,7 +678,8 @@ template <class Statements>
 expected<std::vector<core::Webhook>> SqlReader<Statements>::webhooks(
     const std::optional<WebhookId>& after, std::size_t limit) {
     auto& s = statements_.get(sql::webhooks_after);
-    put_value(s, Kind::bytes, after.value_or(WebhookId{}));
+    const WebhookId first = after.value_or(WebhookId{});
+    put_value(s, Kind::bytes, first);
     s.integer(as_limit(limit));
     return select_all<core::Webhook>(s);
 }

@@ -564,10 +564,27 @@ void PgStatement::reset() {
     sent_ = false;
 }
 
+namespace {
+
+std::unexpected<Error> names_taken(const PgConnection& db, const std::string& what) {
+    return ff::fail(ErrorCode::store_open_failed,
+                    db.where() + " holds " + what +
+                        " of another program; use another database, or a schema of its own: "
+                        "options=-csearch_path%3DNAME in the address");
+}
+
+}  // namespace
+
 expected<int> schema_version(PgConnection& db) {
-    FF_TRY(const std::string there, db.scalar("SELECT to_regclass('ff_schema_migration')"));
-    if (there.empty()) {
+    FF_TRY(const std::string ours,
+           db.scalar("SELECT EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND"
+                     " a.attname = 'checksum') FROM pg_class c"
+                     " WHERE c.oid = to_regclass('ff_schema_migration')"));
+    if (ours.empty()) {
         return 0;
+    }
+    if (ours == "f") {
+        return names_taken(db, "a table ff_schema_migration");
     }
     FF_TRY(const std::string version,
            db.scalar("SELECT COALESCE(MAX(version), 0) FROM ff_schema_migration"));
@@ -594,19 +611,6 @@ expected<void> check_search_path(PgConnection& db) {
 }
 
 expected<void> check_names(PgConnection& db) {
-    const auto taken = [&db](const std::string& name) {
-        return ff::fail(ErrorCode::store_open_failed,
-                        db.where() + " holds " + name +
-                            " of another program; use another database, or a schema of its own: "
-                            "options=-csearch_path%3DNAME in the address");
-    };
-    FF_TRY(const std::string foreign,
-           db.scalar("SELECT 1 FROM pg_class c WHERE c.oid = to_regclass('ff_schema_migration') AND"
-                     " NOT EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND"
-                     " a.attname = 'checksum')"));
-    if (!foreign.empty()) {
-        return taken("a table ff_schema_migration");
-    }
     FF_TRY(const int version, schema_version(db));
     if (version > 0) {
         return {};
@@ -620,7 +624,7 @@ expected<void> check_names(PgConnection& db) {
         return {};
     }
     FF_TRY(const int made, schema_version(db));  // by another opener, meanwhile
-    return made > 0 ? expected<void>() : taken(name);
+    return made > 0 ? expected<void>() : names_taken(db, name);
 }
 
 expected<int> known_schema_version(PgConnection& db) {

@@ -57,6 +57,35 @@ TEST_F(PostgresSessions, a_migration_elsewhere_in_the_database_is_not_waited_for
     EXPECT_TRUE(store) << store.error().message();
 }
 
+TEST_F(PostgresSessions, names_that_another_program_uses_are_refused_and_nothing_is_made) {
+    auto db = PgConnection::open(url_);
+    ASSERT_TRUE(db) << db.error().message();
+    const auto tables = [&] {
+        return *(*db)->scalar(
+            "SELECT COUNT(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'v')");
+    };
+    ASSERT_TRUE((*db)->execute("CREATE TABLE ff_flow (id int)"));
+    const auto taken = open_at(url_);
+    ASSERT_FALSE(taken);
+    EXPECT_EQ(taken.error().code, ErrorCode::store_open_failed);
+    EXPECT_NE(taken.error().detail.find("holds ff_flow of another"), std::string::npos)
+        << taken.error().detail;
+    EXPECT_EQ(tables(), "1");
+    ASSERT_TRUE(
+        (*db)->execute("DROP TABLE ff_flow; CREATE TABLE ff_schema_migration (id int, name text)"));
+    const auto foreign = open_at(url_);
+    ASSERT_FALSE(foreign);
+    const auto read = known_schema_version(**db);
+    ASSERT_FALSE(read);
+    for (const Error& error : {foreign.error(), read.error()}) {
+        EXPECT_NE(error.detail.find("migration of another"), std::string::npos) << error.detail;
+    }
+    EXPECT_EQ(tables(), "1");
+    ASSERT_TRUE((*db)->execute("DROP TABLE ff_schema_migration; CREATE TABLE river_job (id int)"));
+    EXPECT_NE(open(), nullptr);  // an application may keep its own beside
+}
+
 TEST_F(PostgresSessions, a_store_that_is_not_where_new_tables_go_is_refused) {
     open();
     const std::string schema = url_.substr(url_.rfind("%3D") + 3);

@@ -202,25 +202,6 @@ TEST_F(Postgres, a_newer_schema_is_refused) {
     EXPECT_NE(error.detail.find("version 99"), std::string::npos) << error.detail;
 }
 
-TEST_F(Postgres, names_that_another_program_uses_are_refused_and_nothing_is_made) {
-    const auto tables = [&] {
-        return ask(
-            "SELECT COUNT(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-            " WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'v')");
-    };
-    tamper("CREATE TABLE ff_flow (id int)");
-    const Error taken = error_of(url_);
-    EXPECT_EQ(taken.code, ErrorCode::store_open_failed);
-    EXPECT_NE(taken.detail.find("holds ff_flow of another"), std::string::npos) << taken.detail;
-    EXPECT_EQ(tables(), "1");
-    tamper("DROP TABLE ff_flow; CREATE TABLE ff_schema_migration (id int, name text)");
-    const Error foreign = error_of(url_);
-    EXPECT_NE(foreign.detail.find("migration of another"), std::string::npos) << foreign.detail;
-    EXPECT_EQ(tables(), "1");
-    tamper("DROP TABLE ff_schema_migration; CREATE TABLE river_job (id int)");
-    EXPECT_NE(open(), nullptr);  // an application may keep its own beside
-}
-
 TEST_F(Postgres, a_migration_that_was_altered_is_refused) {
     open();
     tamper("UPDATE ff_schema_migration SET checksum = 'y' WHERE version = 1");

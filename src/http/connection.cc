@@ -427,6 +427,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         if (closed_) {
             return;
         }
+        writing_ = true;
         asio::async_write(
             stream_, asio::buffer(output_),
             [self = self()](const error_code& error, std::size_t) { self->on_sent(error); });
@@ -504,8 +505,11 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     }
 
     void on_sent(const error_code& error) {
+        writing_ = false;
         if (!error) {
             undelivered_ = nullptr;
+        } else {
+            tell_undelivered();
         }
         if (parts_ && !error && !closed_) {
             next_part();
@@ -552,6 +556,12 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
         socket().close(ignored);
         permit_.reset();
+        if (!writing_) {  // else the end of that tells whether the network had taken it all
+            tell_undelivered();
+        }
+    }
+
+    void tell_undelivered() {
         if (const auto undelivered = std::exchange(undelivered_, nullptr)) {
             undelivered();
         }
@@ -582,6 +592,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     bool keep_alive_ = true;
     bool is_old_ = false;      ///< HTTP/1.0
     bool continuing_ = false;  ///< `100 Continue` is being written
+    bool writing_ = false;     ///< output_ is on its way
     bool reading_ = false;
     bool ended_reading_ = false;  ///< the client sends no more
     bool gone_ = false;           ///< it went while it should have waited

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <set>
 #include <thread>
 
+#include "http/connection.h"
 #include "http/scripted_engine.h"
 #include "http/test_server.h"
 
@@ -146,6 +148,43 @@ TEST(Poll, WorkWhoseAnswerCouldNotBeSentIsGivenBack) {
     ASSERT_NE(released, nullptr);
     EXPECT_EQ(released->lease.lease_epoch, 7U);
     release.done(Reply(std::in_place_type<StateResult>));
+}
+
+TEST(Poll, WorkThatTheNetworkHasTakenIsKeptWhenTheServerStopsBeforeItHearsOfThat) {
+    auto engine = std::make_shared<ScriptedEngine>();
+    ServiceOptions options;
+    options.gate.allow_insecure = true;
+    Service service(engine, options);
+    Loop loop({});
+    using boost::asio::ip::tcp;
+    tcp::acceptor acceptor(loop.context(), {boost::asio::ip::address_v4::loopback(), 0});
+    loop.start();
+    RawClient client(acceptor.local_endpoint().port());
+    std::promise<void> ended;
+    loop.post([&, socket = acceptor.accept()]() mutable {
+        serve_connection(std::move(socket), service, loop, nullptr, [&] { ended.set_value(); });
+    });
+    ASSERT_TRUE(client.send(poll_request()));
+    ScriptedEngine::Call claim = engine->next();
+    // While the loop is busy with something else, its next two things come: the answer, which is
+    // small and sent at once, and the end, before the loop is told that it was sent.
+    std::promise<void> busy;
+    loop.post([&] { busy.get_future().wait(); });
+    ClaimedTask task;
+    task.handle.lane_id = "default";
+    task.handle.lease_epoch = 7;
+    claim.done(Reply(ClaimResult{{task}}));
+    loop.post([&] {
+        for (Session* session : loop.sessions()) {
+            session->abort();
+        }
+    });
+    busy.set_value();
+    EXPECT_EQ(client.read_answer().status, 200);
+    ended.get_future().wait();
+    EXPECT_EQ(engine->waiting(), 0U) << "nothing is given back";
+    engine->answer_all(
+        ff::fail(ErrorCode::store_io, "disk"));  // else the service would wait for it
 }
 
 TEST(Poll, WorkThatWasHandedOverIsKept) {

@@ -1,8 +1,14 @@
 // A route that is one operation of the engine: read the request, call, write the answer.
+//
+// Only how it is read, written and described is compiled for each operation. What a route does with
+// that is the same for all and in operation_route.cc.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "http/router.h"
@@ -15,102 +21,90 @@
 
 namespace ff::http {
 
+/// What a route must know of its operation.
+struct Operation {
+    std::string_view name;
+    const wire::Binding& at;
+    Request (*read)(wire::RequestIn& in);
+    wire::Answer (*write)(const Reply& reply);
+    json (*describe)();
+};
+
+template <class Op>
+Request read_as(wire::RequestIn& in) {
+    Request request(std::in_place_type<Op>);
+    wire::describe_request(in, ff::get<Op>(request));
+    return request;
+}
+template <class Op>
+wire::Answer write_as(const Reply& reply) {
+    return wire::write_answer<Op>(ff::get<typename Op::Result>(reply));
+}
+template <class Op>
+inline constexpr Operation route_operation{Op::name, wire::binding<Op>, &read_as<Op>, &write_as<Op>,
+                                           &wire::request_schema<Op>};
+
+// ------------------------------------------------------------------------------ of any operation
+
 /// Reads the operation; answers by itself and gives nothing when the request is none.
+std::optional<Request> read_request(const Operation& operation, Exchange& exchange);
+/// The answer of an operation, written on the connection's thread. `permit` goes with it.
+void respond_with(const Operation& operation, Respond respond, Response response,
+                  std::shared_ptr<void> permit = nullptr);
+/// Calls the engine and answers with what it says.
+void call_engine(const Operation& operation, Service& service, Request request, Respond respond);
+/// The route of an operation, without its handler.
+Route route_of(const Operation& operation, Access access);
+/// A handler that reads the operation, calls the engine and answers.
+std::function<void(Exchange)> handler_of(const Operation& operation, Service& service);
+void add_operation(const Operation& operation, Router& router, Service& service, Access access);
+/// The same, with a line in the audit log once it has been done.
+void add_audited(const Operation& operation, Router& router, Service& service,
+                 std::function<std::string(const Request&)> about, Access access);
+
+// ----------------------------------------------------------------------------- of one, by its type
+
 template <class Op>
 std::optional<Op> read_operation(Exchange& exchange) {
-    wire::RequestIn in(exchange.request);
-    Op op;
-    wire::describe_request(in, op);
-    if (const auto fault = in.fault()) {
-        exchange.answer(wire::write_fault(*fault));
-        return std::nullopt;
-    }
-    return op;
+    auto request = read_request(route_operation<Op>, exchange);
+    return request ? std::optional<Op>(ff::get<Op>(std::move(*request))) : std::nullopt;
 }
 
-/// What is wrong with the path and the query of a request, whatever its body.
-template <class Op>
-std::optional<wire::RequestFault> early_fault(const wire::Routed& request) {
-    wire::Routed without_body{request.path, request.query, js::Object{}};
-    wire::RequestIn in(without_body);
-    Op op;
-    wire::describe_request(in, op);
-    return in.early_fault();
-}
-
-/// The answer of an operation, written on the connection's thread. `permit` goes with it.
 template <class Op>
 void respond_with(Respond respond, expected<typename Op::Result> result,
                   std::shared_ptr<void> permit = nullptr) {
-    respond([result = std::move(result), permit = std::move(permit)](Client) mutable {
-        wire::Answer answer =
-            result ? wire::write_answer<Op>(*result) : wire::write_error(result.error(), Op::name);
-        answer.permit = std::move(permit);
-        return answer;
-    });
+    using Result = typename Op::Result;
+    respond_with(route_operation<Op>, std::move(respond),
+                 result ? Response(Reply(std::in_place_type<Result>, std::move(*result)))
+                        : Response(std::unexpected(std::move(result).error())),
+                 std::move(permit));
 }
 
-/// Calls the engine and answers with what it says.
 template <class Op>
 void call_engine(Service& service, Op op, Respond respond) {
-    service.engine().async(std::move(op), [respond = std::move(respond)](auto result) mutable {
-        respond_with<Op>(std::move(respond), std::move(result));
-    });
+    call_engine(route_operation<Op>, service, Request(std::in_place_type<Op>, std::move(op)),
+                std::move(respond));
 }
 
-/// The route of an operation, without its handler.
 template <class Op>
 Route route_of(Access access = Access::token) {
-    const wire::Binding& at = wire::binding<Op>;
-    Route route;
-    route.method = at.method;
-    route.path = at.path;
-    route.size = at.body;
-    route.body =
-        at.method == wire::Method::post || at.method == wire::Method::put ? Body::json : Body::none;
-    route.access = access;
-    route.operation = Op::name;
-    route.summary = at.summary;
-    route.early_fault = &early_fault<Op>;
-    route.describe = [] { return wire::request_schema<Op>(); };
-    return route;
+    return route_of(route_operation<Op>, access);
 }
 
 template <class Op>
 void add_operation(Router& router, Service& service, Access access = Access::token) {
-    Route route = route_of<Op>(access);
-    route.handler = [&service](Exchange exchange) {
-        if (auto op = read_operation<Op>(exchange)) {
-            call_engine(service, std::move(*op), std::move(exchange.respond));
-        }
-    };
-    router.add(std::move(route));
+    add_operation(route_operation<Op>, router, service, access);
 }
 
 /// An execution as lines of the audit log name it.
 inline std::string about_id(const ExecutionId& id) { return "execution_id=" + id.to_string(); }
 
-/// The same, with a line in the audit log once it has been done.
 template <class Op>
-void add_audited(Router& router, Service& service, std::function<std::string(const Op&)> about,
+void add_audited(Router& router, Service& service, std::string (*about)(const Op&),
                  Access access = Access::token) {
-    Route route = route_of<Op>(access);
-    route.handler = [&service, about = std::move(about)](Exchange exchange) {
-        auto op = read_operation<Op>(exchange);
-        if (!op) {
-            return;
-        }
-        std::string text = about(*op);
-        service.engine().async(std::move(*op), [&service, text = std::move(text),
-                                                respond = std::move(exchange.respond)](
-                                                   auto result) mutable {
-            service.audit(
-                Op::name,
-                result ? text : text + " refused=" + std::string(to_string(result.error().code)));
-            respond_with<Op>(std::move(respond), std::move(result));
-        });
-    };
-    router.add(std::move(route));
+    add_audited(
+        route_operation<Op>, router, service,
+        [about](const Request& request) { return about(ff::get<Op>(request)); }, access);
 }
 
 }  // namespace ff::http

@@ -42,7 +42,7 @@ struct Route {
     std::function<void(Exchange)> handler;
     /// Of one with a body: what is wrong with path and query, which goes before what is wrong with
     /// the body.
-    std::optional<wire::RequestFault> (*early_fault)(const wire::Routed&) = nullptr;
+    std::function<std::optional<wire::RequestFault>(const wire::Routed&)> early_fault;
     std::function<json()> describe;  ///< its OpenAPI operation, without summary and id
     std::size_t index = 0;           ///< its place in the table
 };

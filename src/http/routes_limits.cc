@@ -13,11 +13,7 @@ void add_detach(Router& router, Service& service) {
     route.body = Body::json;
     // What the query lacks may stand in the body that could not be read.
     route.early_fault = nullptr;
-    route.handler = [&service](Exchange exchange) {
-        if (auto op = read_operation<Op>(exchange)) {
-            call_engine(service, std::move(*op), std::move(exchange.respond));
-        }
-    };
+    route.handler = handler_of(route_operation<Op>, service);
     router.add(std::move(route));
 }
 

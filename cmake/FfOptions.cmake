@@ -27,6 +27,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread
         -Wno-maybe-uninitialized)
 endif()
+# Rooms that are not measured (ff_room(... COLD)): a third less of the compiler's time.
+add_library(ff_cold_options INTERFACE)
+target_link_libraries(ff_cold_options INTERFACE ff_options)
+target_compile_options(ff_cold_options INTERFACE -O1)
+
 # Bounds checks of the standard library, wherever speed is not what is measured.
 target_compile_definitions(ff_options INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 

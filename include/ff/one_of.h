@@ -66,6 +66,21 @@ class OneOf {
         }
     }
 
+    /// What another list holds, which must be a T: the same object with a new owner.
+    template <class T, class... Us>
+        requires can_hold<T>
+    static OneOf adopt(OneOf<Us...>&& other) {  // NOLINT: what it holds is taken
+        if (other.template get_if<T>() == nullptr) {
+            detail::holds_something_else();
+        }
+        OneOf one;
+        one.index_ = index_of<T>();
+        one.value_ = std::exchange(other.value_, nullptr);
+        one.copy_ = other.copy_;
+        one.delete_ = other.delete_;
+        return one;
+    }
+
     /// Null when it holds something else, or was moved from.
     template <class T>
     [[nodiscard]] T* get_if() noexcept {
@@ -92,6 +107,19 @@ class OneOf {
         return calls[self.index_](fn, self.value_);
     }
 
+    /// What `Of` says of the type it holds, when called with a std::type_identity of it. A table that
+    /// the compiler fills: no code for each type, as visit has.
+    template <class Of>
+    static auto by_type(const OneOf& self) {
+        using First = std::tuple_element_t<0, std::tuple<Ts...>>;
+        using Out = std::invoke_result_t<Of, std::type_identity<First>>;
+        static constexpr std::array<Out, sizeof...(Ts)> table{Of{}(std::type_identity<Ts>{})...};
+        if (self.value_ == nullptr) {
+            detail::holds_something_else();
+        }
+        return table[self.index_];
+    }
+
     /// Calls `fn` with a std::type_identity of every type it can hold.
     template <class Fn>
     static void for_each_type(Fn&& fn) {
@@ -99,6 +127,11 @@ class OneOf {
     }
 
   private:
+    template <class... Us>
+    friend class OneOf;
+
+    OneOf() = default;  // holds nothing yet
+
     template <class T>
     static consteval std::size_t index_of() {
         std::size_t index = 0;
@@ -158,6 +191,12 @@ const T& get(const OneOf<Ts...>& one) {
 template <class T, class... Ts>
 T&& get(OneOf<Ts...>&& one) {  // NOLINT: what it holds is moved, by the caller
     return std::move(ff::get<T>(one));
+}
+
+/// `of` is a lambda that captures nothing.
+template <class Of, class... Ts>
+auto by_type(Of /*of*/, const OneOf<Ts...>& one) {
+    return OneOf<Ts...>::template by_type<Of>(one);
 }
 
 template <class Fn, class... Ts>

@@ -27,19 +27,14 @@ Error ReadingEngine::explained(Error error) const {
 
 Response ReadingEngine::run_any(Request request) {
     const engine::ReadContext context{*store_, SystemClock().now()};
-    return ff::visit(
-        [&]<class Op>(const Op& op) -> Response {
-            if constexpr (requires { engine::answer(op, context); }) {
-                auto reply = engine::answer(op, context);
-                if (!reply) {
-                    return std::unexpected(explained(std::move(reply).error()));
-                }
-                return Reply(std::in_place_type<typename Op::Result>, std::move(*reply));
-            } else {
-                return ff::fail(ErrorCode::internal, "this store was opened to read only");
-            }
-        },
-        request);
+    if (!engine::is_read_request(request)) {
+        return ff::fail(ErrorCode::internal, "this store was opened to read only");
+    }
+    Response response = engine::answer_any(request, context);
+    if (!response) {
+        return std::unexpected(explained(std::move(response).error()));
+    }
+    return response;
 }
 
 std::vector<Response> ReadingEngine::run_many(std::vector<Request> requests) {

@@ -14,8 +14,8 @@ namespace {
 /// What a worker must get through: each one saves work that would otherwise be done again. A
 /// heartbeat goes in the same call as renewals, so holding it back would spare nobody.
 bool always_passes(const Request& request) {
-    return ff::visit(
-        []<class Op>(const Op&) {
+    return ff::by_type(
+        []<class Op>(std::type_identity<Op>) {
             return std::is_same_v<Op, Renew> || std::is_same_v<Op, HeartbeatWorker> ||
                    std::is_same_v<Op, Complete> || std::is_same_v<Op, Fail> ||
                    std::is_same_v<Op, CancelExecution> || std::is_same_v<Op, Delay> ||

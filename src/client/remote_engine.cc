@@ -25,7 +25,8 @@ template <class Op>
 constexpr bool is_graph = std::is_same_v<Op, SubmitFlow> || std::is_same_v<Op, SpawnChildren>;
 
 bool is_for_this_process(const Request& request) {
-    return ff::visit([]<class Op>(const Op&) { return wire::is_local<Op>; }, request);
+    return ff::by_type([]<class Op>(std::type_identity<Op>) { return wire::is_local<Op>; },
+                       request);
 }
 
 /// The server gives a rotation 120 seconds, and its own answer says more than silence.
@@ -188,36 +189,32 @@ expected<std::shared_ptr<Engine>> RemoteEngine::connect(const std::string& url,
 }
 
 expected<Request> RemoteEngine::checked(Request request) {
-    return ff::visit(
-        [this]<class Op>(Op&& op) -> expected<Request> {
-            using T = std::remove_cvref_t<Op>;
+    FF_TRY_VOID(ff::visit(
+        [this]<class T>(T& op) -> expected<void> {
             if constexpr (std::is_same_v<T, CreateExecution>) {
                 thread_local SystemIdSource ids;
                 SystemClock clock;
                 FF_TRY(core::PreparedCreate prepared,
                        core::prepare(std::move(op), settings_, ids, clock.now()));
                 prepared.args.execution_id = prepared.id;
-                return Request(std::in_place_type<T>, std::move(prepared.args));
+                op = std::move(prepared.args);
             } else if constexpr (is_graph<T>) {
                 thread_local SystemIdSource ids;
                 SystemClock clock;
                 FF_TRY_VOID(core::prepare(T(op), settings_, ids, clock.now()));
-                return Request(std::in_place_type<T>, std::move(op));
             } else if constexpr (is_checked<T>) {
-                T args = std::move(op);
                 if constexpr (std::is_same_v<T, Suspend>) {
-                    if (!args.suspension_id) {
-                        args.suspension_id = SuspensionId{new_uuid()};
+                    if (!op.suspension_id) {
+                        op.suspension_id = SuspensionId{new_uuid()};
                     }
-                    core::complete_bindings(args, [] { return WaitpointId{new_uuid()}; });
+                    core::complete_bindings(op, [] { return WaitpointId{new_uuid()}; });
                 }
-                FF_TRY_VOID(core::validate(args));
-                return Request(std::in_place_type<T>, std::move(args));
-            } else {
-                return Request(std::in_place_type<T>, std::move(op));
+                FF_TRY_VOID(core::validate(op));
             }
+            return {};
         },
-        std::move(request));
+        request));
+    return request;
 }
 
 void RemoteEngine::call(Request request, DoneFn done) {

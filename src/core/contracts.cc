@@ -8,9 +8,8 @@ namespace ff {
 void detail::holds_something_else() { throw std::bad_variant_access(); }
 
 std::string_view operation_name(const Request& request) {
-    return ff::visit(
-        [](const auto& operation) { return std::remove_cvref_t<decltype(operation)>::name; },
-        request);
+    return ff::by_type([]<class Op>(std::type_identity<Op>) { return std::string_view(Op::name); },
+                       request);
 }
 
 std::string Grant::partition_key() const {

@@ -22,9 +22,6 @@ IdSource& thread_ids() {
     return ids;
 }
 
-template <class Op>
-constexpr bool is_read = requires(const Op& op, const ReadContext& c) { answer(op, c); };
-
 /// Ids and keys that a caller may leave out.
 template <class Op>
 void fill_in(Op& args, IdSource& ids, TimestampMs now) {
@@ -46,10 +43,6 @@ void fill_in(Op& args, IdSource& ids, TimestampMs now) {
     } else if constexpr (std::is_same_v<Op, CreateWebhook>) {
         mint(args.webhook_id);
     }
-}
-
-bool is_read_request(const Request& request) {
-    return ff::visit([]<class Op>(const Op&) { return is_read<Op>; }, request);
 }
 
 /// Reads, and commands that begin with one.
@@ -335,8 +328,7 @@ void EmbeddedEngine::renew_lag() const {
 expected<Command> EmbeddedEngine::prepare(Request request) {
     IdSource& ids = options_.ids ? *ids_ : thread_ids();
     return ff::visit(
-        [&]<class Op>(Op&& op) -> expected<Command> {
-            using T = std::remove_cvref_t<Op>;
+        [&]<class T>(T& op) -> expected<Command> {
             if constexpr (is_read<T>) {
                 return ff::fail(ErrorCode::internal, "a read is not a command");
             } else if constexpr (std::is_same_v<T, CreateExecution>) {
@@ -355,13 +347,12 @@ expected<Command> EmbeddedEngine::prepare(Request request) {
                 FF_TRY(core::PreparedAppend prepared, core::prepare(std::move(op)));
                 return Command(std::in_place_type<core::PreparedAppend>, std::move(prepared));
             } else {
-                T args = std::move(op);
-                fill_in(args, ids, clock_->now());
-                FF_TRY_VOID(core::validate(args));
-                return Command(std::in_place_type<T>, std::move(args));
+                fill_in(op, ids, clock_->now());
+                FF_TRY_VOID(core::validate(op));
+                return Command::adopt<T>(std::move(request));
             }
         },
-        std::move(request));
+        request);
 }
 
 void EmbeddedEngine::call(Request request, DoneFn done) {
@@ -440,17 +431,7 @@ Response EmbeddedEngine::run_any(Request request) {
 }
 
 Response EmbeddedEngine::read(const Request& request) {
-    return ff::visit(
-        [this]<class Op>(const Op& op) -> Response {
-            if constexpr (is_read<Op>) {
-                FF_TRY(auto reply,
-                       answer(op, ReadContext{*store_, clock_->now(), &writers_->scanner_log()}));
-                return Reply(std::in_place_type<typename Op::Result>, std::move(reply));
-            } else {
-                return ff::fail(ErrorCode::internal, "a command is not a read");
-            }
-        },
-        request);
+    return answer_any(request, {*store_, clock_->now(), &writers_->scanner_log()});
 }
 
 void EmbeddedEngine::create_webhook(CreateWebhook args, DoneFn done) {

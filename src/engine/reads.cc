@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <type_traits>
 #include <utility>
 
 #include "core/transitions.h"
@@ -554,6 +555,25 @@ expected<StoreReport> answer(const ReadStoreReport&, const ReadContext& c) {
     report.log_bytes = size.log_bytes;
     report.partitions = info.partitions;
     return report;
+}
+
+// ------------------------------------------------------------------------------------- any of them
+
+bool is_read_request(const Request& request) {
+    return ff::by_type([]<class Op>(std::type_identity<Op>) { return is_read<Op>; }, request);
+}
+
+Response answer_any(const Request& request, const ReadContext& c) {
+    return ff::visit(
+        [&c]<class Op>(const Op& op) -> Response {
+            if constexpr (is_read<Op>) {
+                FF_TRY(auto reply, answer(op, c));
+                return Reply(std::in_place_type<typename Op::Result>, std::move(reply));
+            } else {
+                return ff::fail(ErrorCode::internal, "a command is not a read");
+            }
+        },
+        request);
 }
 
 }  // namespace ff::engine

@@ -72,6 +72,13 @@ expected<EventPage> answer(const ReadEvents& op, const ReadContext& c);
 expected<EventPage> answer(const ReadTimeline& op, const ReadContext& c);
 expected<WebhookPage> answer(const ListWebhooks& op, const ReadContext& c);
 expected<std::optional<WebhookInfo>> answer(const DescribeWebhook& op, const ReadContext& c);
+
+template <class Op>
+constexpr bool is_read = requires(const Op& op, const ReadContext& c) { answer(op, c); };
+bool is_read_request(const Request& request);
+/// The answer to any of these; `internal` when the request is none of them.
+Response answer_any(const Request& request, const ReadContext& c);
+
 /// Open waitpoints whose token was signed with the current key and that are not sure to be gone
 /// when that key, retired now, verifies no more.
 /// The secrets that rest in the store as they are; nothing when there are none.

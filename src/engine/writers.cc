@@ -16,32 +16,24 @@ constexpr std::size_t enough = 32;
 constexpr int crowded_often = 16;
 
 std::size_t weight(const Command& command) {
-    return ff::visit(
-        []<class Op>(const Op& op) -> std::size_t {
-            if constexpr (std::is_same_v<Op, Claim>) {
-                return op.max_tasks;
-            } else if constexpr (std::is_same_v<Op, core::PreparedSubmit>) {
-                return std::max<std::size_t>(op.graph.nodes.size(), 1);
-            } else {
-                return 1;
-            }
-        },
-        command);
+    if (const auto* claim = ff::get_if<Claim>(&command)) {
+        return claim->max_tasks;
+    }
+    if (const auto* submit = ff::get_if<core::PreparedSubmit>(&command)) {
+        return std::max<std::size_t>(submit->graph.nodes.size(), 1);
+    }
+    return 1;
 }
 
 /// What comes in thousands, and is the same whoever runs it. Claims that wait are not: whoever
 /// makes work ready looks for them among its own.
 bool runs_anywhere(const Command& command) {
-    return ff::visit(
-        []<class Op>(const Op& op) {
-            if constexpr (std::is_same_v<Op, Claim>) {
-                return op.max_wait_ms == 0;
-            } else {
-                return std::is_same_v<Op, core::PreparedCreate> || std::is_same_v<Op, Complete> ||
-                       std::is_same_v<Op, Fail> || std::is_same_v<Op, Renew>;
-            }
-        },
-        command);
+    if (const auto* claim = ff::get_if<Claim>(&command)) {
+        return claim->max_wait_ms == 0;
+    }
+    return ff::holds_alternative<core::PreparedCreate>(command) ||
+           ff::holds_alternative<Complete>(command) || ff::holds_alternative<Fail>(command) ||
+           ff::holds_alternative<Renew>(command);
 }
 
 }  // namespace

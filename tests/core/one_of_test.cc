@@ -76,5 +76,33 @@ TEST(OneOf, GivesItsValueAway) {
     EXPECT_EQ(seen, 4);
 }
 
+TEST(OneOf, ChangesListsWithoutBeingMoved) {
+    const auto shared = std::make_shared<int>(1);
+    {
+        Word word(shared);
+        const void* place = ff::get_if<std::shared_ptr<int>>(&word);
+        using Other = OneOf<std::string, std::shared_ptr<int>>;
+        EXPECT_THROW(Other::adopt<std::string>(std::move(word)), std::bad_variant_access);
+        Other other = Other::adopt<std::shared_ptr<int>>(std::move(word));
+        EXPECT_EQ(ff::get_if<std::shared_ptr<int>>(&other), place);
+        EXPECT_EQ(other.index(), 1U);
+        EXPECT_EQ(ff::get_if<std::shared_ptr<int>>(&word), nullptr);  // NOLINT: moved from
+        const Other copy = other;
+        EXPECT_EQ(shared.use_count(), 3);
+    }
+    EXPECT_EQ(shared.use_count(), 1);
+}
+
+TEST(OneOf, TellsWhatFollowsFromItsType) {
+    const auto size = [](const Word& word) {
+        return ff::by_type([]<class T>(std::type_identity<T>) { return sizeof(T); }, word);
+    };
+    Word word(std::string("abc"));
+    EXPECT_EQ(size(word), sizeof(std::string));
+    EXPECT_EQ(size(Word(7)), sizeof(int));
+    const Word taken(std::move(word));
+    EXPECT_THROW(size(word), std::bad_variant_access);  // NOLINT: moved from
+}
+
 }  // namespace
 }  // namespace ff

@@ -107,8 +107,8 @@ class OneOf {
         return calls[self.index_](fn, self.value_);
     }
 
-    /// What `Of` says of the type it holds, when called with a std::type_identity of it. A table that
-    /// the compiler fills: no code for each type, as visit has.
+    /// What `Of` says of the type it holds, when called with a std::type_identity of it. A table
+    /// that the compiler fills: no code for each type, as visit has.
     template <class Of>
     static auto by_type(const OneOf& self) {
         using First = std::tuple_element_t<0, std::tuple<Ts...>>;

@@ -39,7 +39,7 @@ struct EngineOptions {
     std::size_t queue_commands_max = 65'536;       ///< beyond it callers get `overloaded`
     std::size_t queue_bytes_max = 64U << 20;
     std::size_t waiting_claims_max = 65'536;
-    std::size_t batch_commands_max = 1'024;  ///< most commands in one transaction
+    std::size_t batch_commands_max = 1'024;  ///< in one transaction; large ones count as many
     DurationMs retention_ms = 86'400'000;    ///< how long finished executions stay readable
     DurationMs reclaim_grace_ms = 0;         ///< pause before a lost lease may be taken over
     DurationMs event_retention_ms = 7 * 86'400'000LL;

@@ -28,6 +28,17 @@ constexpr std::size_t worthwhile = 16;
 /// How long callers who have just been answered are waited for.
 constexpr std::chrono::microseconds gather_max{60};
 
+/// Where the commands end that are run in one transaction: at least one of them. Graphs of
+/// thousands of nodes together would keep others waiting, and leave the processor's caches.
+std::vector<Pending>::iterator first_batch(std::vector<Pending>& commands, std::size_t most) {
+    std::size_t weight = 0;
+    return std::ranges::find_if(commands, [&](const Pending& pending) {
+        const bool first = weight == 0;
+        weight += std::max<std::size_t>(pending.weight, 1);
+        return !first && weight > most;
+    });
+}
+
 std::size_t weight_of(const std::vector<Pending>& commands) {
     std::size_t weight = 0;
     for (const Pending& pending : commands) {
@@ -255,12 +266,12 @@ std::vector<Pending> Writer::take(bool& stopping) {
     poked_ = false;
     stopping = stopping_ && inbox_.empty();
     std::vector<Pending> out;
-    if (inbox_.size() <= options_.batch_commands_max) {
+    const auto cut = first_batch(inbox_, options_.batch_commands_max);
+    if (cut == inbox_.end()) {
         std::swap(out, inbox_);
         inbox_bytes_ = 0;
         return out;
     }
-    const auto cut = inbox_.begin() + static_cast<std::ptrdiff_t>(options_.batch_commands_max);
     out.assign(std::make_move_iterator(inbox_.begin()), std::make_move_iterator(cut));
     inbox_.erase(inbox_.begin(), cut);
     for (const Pending& pending : out) {

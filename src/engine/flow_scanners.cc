@@ -123,6 +123,9 @@ expected<ScannerResult> Scanners::dependency_reconciler(TimestampMs now) {
         FF_TRY(staged, batch_.store().scan_staged(now - staged_patience_ms, staged_per_pass));
         core::ReadSet set;
         set.edges = staged;
+        for (const core::EdgeKey& key : staged) {
+            set.flows.push_back(key.flow);  // its lock: nobody else applies them meanwhile
+        }
         FF_TRY_VOID(batch_.store().load(set, batch_.snapshot()));
         for (const core::EdgeKey& key : staged) {
             const core::Edge* edge = batch_.snapshot().edge(key);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "core/decide.h"
 #include "core/derive.h"
@@ -22,14 +23,23 @@ constexpr std::size_t parked_looked_at = 64;
 /// Members that another process is at are let go after this time.
 constexpr DurationMs unpark_again_ms = 100;
 
-/// How often each downstream appears among these edges.
-std::map<ExecutionId, std::size_t> downstreams(const std::vector<const Edge*>& edges) {
-    std::map<ExecutionId, std::size_t> out;
-    for (const Edge* edge : edges) {
-        out[edge->downstream] += 1;
+/// How often each downstream appears among some edges.
+class Downstreams {
+  public:
+    explicit Downstreams(const std::vector<const Edge*>& edges) {
+        if (edges.size() > 1) {
+            for (const Edge* edge : edges) {
+                times_[edge->downstream] += 1;
+            }
+        }
     }
-    return out;
-}
+    [[nodiscard]] std::size_t times(const ExecutionId& id) const {
+        return times_.empty() ? 1 : times_.at(id);
+    }
+
+  private:
+    std::unordered_map<ExecutionId, std::size_t> times_;  // empty for a single edge
+};
 
 bool is_unresolved(const Edge& edge) {
     return edge.state == EdgeState::pending || edge.dependency == DependencyState::unsatisfied;
@@ -81,9 +91,10 @@ void reads_of_ended(const Snapshot& view, const FlowWork& work, ReadSet& set) {
         return;
     }
     const auto edges = view.outbound(id);
-    const auto times = downstreams(edges);
+    const Downstreams downstreams(edges);
     for (const Edge* edge : edges) {
-        need_resolution(view, *edge, ended->state.outcome, times.at(edge->downstream), set);
+        const std::size_t times = downstreams.times(edge->downstream);
+        need_resolution(view, *edge, ended->state.outcome, times, set);
     }
 }
 
@@ -97,7 +108,7 @@ Decision<Done> decide_ended(const Snapshot& view, const FlowWork& work, const Co
         if (edge->state != EdgeState::applied) {
             continue;
         }
-        if (auto resolved = edit.resolve(edge->key, ended->state.outcome); !resolved) {
+        if (auto resolved = edit.resolve(*edge, ended->state.outcome); !resolved) {
             return std::move(resolved).error();
         }
     }
@@ -126,7 +137,7 @@ void reads_of_siblings(const Snapshot& view, const FlowWork& work, ReadSet& set)
         }
         for (const Edge* other : view.outbound(edge->upstream)) {
             if (is_unresolved(*other) && !view.knows_group(other->downstream)) {
-                set.groups.emplace_back(work.key.flow, other->downstream);
+                set.groups.emplace_back(work.key.flow, other->downstream, other->key);
             }
         }
     }

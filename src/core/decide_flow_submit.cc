@@ -218,6 +218,10 @@ expected<std::map<std::string, ExecutionId>> make_graph(GraphEdit& edit, const S
                                                         const Context& ctx) {
     Changes& changes = edit.changes();
     NewRows made(view);
+    changes.put_executions.reserve(graph.nodes.size());
+    changes.put_inputs.reserve(graph.nodes.size());
+    changes.put_groups.reserve(graph.nodes.size());
+    changes.put_edges.reserve(graph.links.size());
     std::map<std::string, ExecutionId> names;
     const auto id_of = [&](std::size_t node) -> const ExecutionId& {
         return node == PreparedGraph::caller ? *caller : graph.nodes[node].create.id;

@@ -117,17 +117,27 @@ expected<ResolveResult> GraphEdit::resolve(const EdgeKey& key, TerminalOutcome o
     if (found == nullptr || found->state != EdgeState::applied) {
         return ff::fail(ErrorCode::invalid_dependency, "the edge is not applied");
     }
-    if (!is_open_edge(*found)) {
+    return resolve(*found, outcome);
+}
+
+expected<ResolveResult> GraphEdit::resolve(const Edge& found, TerminalOutcome outcome) {
+    if (!is_open_edge(found)) {
         return ResolveResult{};
     }
-    const Execution* upstream = execution(found->upstream);
-    if (found->fence_replays && upstream != nullptr &&
-        upstream->replay_count <= *found->fence_replays) {
-        return ResolveResult{};
+    const EdgeKey key = found.key;
+    if (found.fence_replays) {
+        const Execution* upstream = execution(found.upstream);
+        if (upstream != nullptr && upstream->replay_count <= *found.fence_replays) {
+            return ResolveResult{};
+        }
     }
-    const bool looks = found->when && outcome == TerminalOutcome::success && upstream != nullptr;
-    const js::Value* result = looks ? last_result(*upstream) : nullptr;
-    Edge& edge = change_edge(key);
+    const js::Value* result = nullptr;
+    if (found.when && outcome == TerminalOutcome::success) {
+        const Execution* upstream = execution(found.upstream);
+        result = upstream != nullptr ? last_result(*upstream) : nullptr;
+    }
+    // The edges of an upstream come in the order of the map.
+    Edge& edge = edges_.try_emplace(edges_.end(), key, found)->second;
     const DependencyState state = resolve_edge(edge, outcome, result);
     edge.dependency = state;
     edge.outcome = outcome;
@@ -363,6 +373,7 @@ void GraphEdit::finish_if_done(Flow& flow) {
 
 Changes GraphEdit::take() {
     const auto move_all = [](auto& from, auto& to) {
+        to.reserve(to.size() + from.size());
         for (auto& [key, row] : from) {
             to.push_back(std::move(row));
         }
@@ -403,7 +414,7 @@ void need_resolution(const Snapshot& view, const Edge& edge, TerminalOutcome out
         set.need(edge.upstream);
     }
     if (!view.knows_group(edge.downstream)) {
-        set.groups.emplace_back(edge.key.flow, edge.downstream);
+        set.groups.emplace_back(edge.key.flow, edge.downstream, edge.key);
         return;
     }
     const EdgeGroup* group = view.group(edge.downstream);

@@ -38,6 +38,8 @@ class GraphEdit {
     /// group then says: it is released, skipped, or waits on. Nothing happens to an edge that is
     /// resolved already, or by an end from before the downstream's replay.
     expected<ResolveResult> resolve(const EdgeKey& key, TerminalOutcome outcome);
+    /// The same of an edge as it is now.
+    expected<ResolveResult> resolve(const Edge& found, TerminalOutcome outcome);
     /// The group has just been judged: acts on it if it left `pending`.
     expected<void> settle(const ExecutionId& downstream);
 

@@ -156,6 +156,8 @@ void check_epochs(const Execution& e, const AttemptsByIndex& rows, Findings& fin
 void check_times(const Execution& e, Findings& findings) {
     findings.require(e.completed_at.has_value() == is_terminal(e.state), "I8",
                      "completed_at is set exactly when terminal");
+    findings.require(!e.edges_told || is_terminal(e.state), "I8",
+                     "who has not ended has told its edges no end");
     findings.require(e.delay_until.has_value() ==
                          (e.state.eligibility == EligibilityState::not_eligible_until_time),
                      "I8", "delay_until is set exactly when waiting for a time");

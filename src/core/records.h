@@ -146,6 +146,7 @@ struct Execution : ExecutionExtra {
 
     std::optional<TimestampMs> timer_at;        ///< when the armed timer fires; kept by core/derive
     std::optional<std::int64_t> last_event_id;  ///< newest history event; kept by the store
+    bool edges_told = false;  ///< its end is what resolved its edges; kept by store/implied.h
 
     bool operator==(const Execution&) const = default;
 };

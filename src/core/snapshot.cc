@@ -337,8 +337,19 @@ void Snapshot::load_edges_of(const FlowId& flow) {
     target.edges_known = true;
 }
 
-void Snapshot::load_group(const ExecutionId& downstream, std::optional<EdgeGroup> row) {
-    cell(downstream).group.load(std::move(row));
+void Snapshot::load_group(const ExecutionId& downstream, std::optional<EdgeGroup> row,
+                          std::optional<EdgeKey> only_edge) {
+    ExecutionCell& target = cell(downstream);
+    if (!target.group.loaded) {
+        target.group.load(std::move(row));
+        target.only_edge = only_edge;
+    }
+}
+
+const std::vector<EdgeKey>& Snapshot::made_inbound(const ExecutionId& downstream) const {
+    static const std::vector<EdgeKey> none;
+    const auto it = own_inbound_.find(downstream);
+    return it == own_inbound_.end() ? none : it->second;
 }
 
 void Snapshot::load_work(const FlowWorkKey& key, std::optional<FlowWork> row) {

@@ -33,6 +33,8 @@ struct ExecutionCell {
     Tracked<GrantRow> grant;
     std::map<std::uint32_t, Tracked<Attempt>> attempts;
     Tracked<EdgeGroup> group;  ///< of its inbound edges
+    /// The one inbound edge that `group` was made from, when the store has no row of it.
+    std::optional<EdgeKey> only_edge;
     /// Its edges, once they are known; those the batch has made are among them.
     std::optional<std::vector<EdgeKey>> outbound;
     std::optional<std::vector<EdgeKey>> inbound;
@@ -94,7 +96,13 @@ struct ReadSet {
     std::vector<EdgeKey> edges;
     std::vector<ExecutionId> outbound;  ///< the edges that leave an execution
     std::vector<ExecutionId> inbound;   ///< the edges that lead to it
-    std::vector<std::pair<FlowId, ExecutionId>> groups;
+    /// The group of an execution, and the edge that led there: without a row, one implies it.
+    struct GroupNeed {
+        FlowId flow;
+        ExecutionId downstream;
+        std::optional<EdgeKey> through = {};
+    };
+    std::vector<GroupNeed> groups;
     std::vector<FlowWorkKey> work;
     /// The first executions of a gate's queue, and how many.
     std::vector<std::pair<std::string, std::size_t>> parked;
@@ -203,7 +211,8 @@ class Snapshot {
     void load_outbound(const ExecutionId& upstream, std::vector<EdgeKey> keys);
     void load_inbound(const ExecutionId& downstream, std::vector<EdgeKey> keys);
     void load_edges_of(const FlowId& flow);
-    void load_group(const ExecutionId& downstream, std::optional<EdgeGroup> row);
+    void load_group(const ExecutionId& downstream, std::optional<EdgeGroup> row,
+                    std::optional<EdgeKey> only_edge = {});
     void load_work(const FlowWorkKey& key, std::optional<FlowWork> row);
     void load_parked(const std::string& gate, std::vector<ExecutionId> ids);
     void load_parked_partly(const std::string& gate) { parked_partly_.insert(gate); }
@@ -211,6 +220,9 @@ class Snapshot {
     // ---- for the batch.
     void apply(Changes&& changes);
     void clear();
+
+    /// The edges to an execution that the batch has made.
+    [[nodiscard]] const std::vector<EdgeKey>& made_inbound(const ExecutionId& downstream) const;
 
     // ---- for the store: what to write. Cells in the order they were first touched.
     Pool<ExecutionCell> cells;

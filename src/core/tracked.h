@@ -12,6 +12,7 @@ class Tracked {
   public:
     bool loaded = false;
     bool dirty = false;
+    bool implied = false;  ///< other rows say the same: it is not written (store/implied.h)
     std::optional<T> stored;
 
     void load(std::optional<T> row) {

@@ -160,6 +160,20 @@ const std::string attempts_delete = "DELETE FROM ff_attempt WHERE eid = $1";
 const std::string idempotency_delete_own =
     "DELETE FROM ff_idempotency WHERE namespace = $1 AND idempotency_key = $2"
     " AND execution_id = $3";
+// In numbers: phase 4 is terminal, outcome 1 success, dependency 1 satisfied and 2 impossible. What is looked for is
+// what the view ff_edge_now completes.
+std::string spell_out_edges(const std::string& ids) {
+    return "UPDATE ff_edge SET"
+           " dependency_state = CASE u.terminal_outcome WHEN 1 THEN 1 ELSE 2 END,"
+           " outcome = u.terminal_outcome, resolved_at = u.completed_at FROM ff_exec_core u"
+           " WHERE u.id " +
+           ids +
+           " AND u.edges_told = 1 AND u.lifecycle_phase = 4 AND ff_edge.upstream_id = u.id AND "
+           "ff_edge.edge_state = 1"
+           " AND ff_edge.dependency_state = 0 AND ff_edge.dependency_kind = 0"
+           " AND ff_edge.condition IS NULL AND ff_edge.fence_replays IS NULL";
+}
+const std::string edges_spell_out = spell_out_edges("= $1");
 const std::string edges_delete = "DELETE FROM ff_edge WHERE flow_id = $1";
 const std::string groups_delete = "DELETE FROM ff_edge_group WHERE flow_id = $1";
 const std::string work_delete = "DELETE FROM ff_flow_work WHERE flow_id = $1";
@@ -489,6 +503,7 @@ std::vector<std::string> gather_texts() {
         input_delete,
         attempts_delete,
         idempotency_delete_own,
+        edges_spell_out,
         edges_delete,
         groups_delete,
         work_delete,

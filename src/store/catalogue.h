@@ -12,10 +12,24 @@
 
 namespace ff::store::sql {
 
+/// Where the rows of a table are read: itself, or the view that completes them.
+template <class Row>
+constexpr const char* source_of() {
+    if constexpr (requires { Table<Row>::view; }) {
+        return Table<Row>::view;
+    } else {
+        return Table<Row>::name;
+    }
+}
+
 template <class Row>
 std::string select_where(const std::string& rest) {
-    return "SELECT " + column_list<Row>() + " FROM " + Table<Row>::name + " WHERE " + rest;
+    return "SELECT " + column_list<Row>() + " FROM " + source_of<Row>() + " WHERE " + rest;
 }
+
+/// Writes the resolutions that the ends of executions imply into their edges: `ids` is `= $1`, or
+/// the same of an array.
+std::string spell_out_edges(const std::string& ids);
 
 /// Executions found through a side table `s` whose rows carry an eid.
 std::string executions_through(const std::string& side_table, const std::string& rest);
@@ -88,6 +102,7 @@ extern const std::string tag_delete;
 extern const std::string input_delete;
 extern const std::string attempts_delete;
 extern const std::string idempotency_delete_own;
+extern const std::string edges_spell_out;
 extern const std::string edges_delete;
 extern const std::string groups_delete;
 extern const std::string work_delete;

@@ -1,5 +1,6 @@
 // Flows of a store in memory: loading, scanning, writing and reading what belongs to them.
 #include "base/check.h"
+#include "store/implied.h"
 #include "store/memory_internal.h"
 #include "store/prepare.h"
 
@@ -31,15 +32,31 @@ std::vector<core::Edge> edges_at(const MemoryRows& rows,
                                  const ExecutionId& end) {
     std::vector<core::Edge> out;
     for (const EdgeKey& key : seconds_of(ends, end)) {
-        out.push_back(rows.edges.at(key));
+        out.push_back(*rows.edge(key));
     }
     return out;
 }
 
 }  // namespace
 
+std::optional<core::Edge> MemoryRows::edge(const EdgeKey& key) const {
+    auto row = find_row(edges, key);
+    const auto upstream = row ? execution(row->upstream) : std::nullopt;
+    if (upstream && upstream->edges_told) {
+        if (auto resolved = resolved_by_end(*row, *upstream)) {
+            return resolved;
+        }
+    }
+    return row;
+}
+
 std::vector<core::Edge> MemoryRows::edges_of(const FlowId& flow) const {
-    return rows_from(edges, {flow, EdgeId{}}, [&](const auto& key) { return key.flow == flow; });
+    std::vector<core::Edge> out;
+    for (auto it = edges.lower_bound({flow, EdgeId{}}); it != edges.end() && it->first.flow == flow;
+         ++it) {
+        out.push_back(*edge(it->first));
+    }
+    return out;
 }
 
 std::vector<core::Edge> MemoryRows::edges_out(const ExecutionId& upstream) const {
@@ -53,6 +70,18 @@ std::vector<core::Edge> MemoryRows::edges_in(const ExecutionId& downstream) cons
 std::vector<core::EdgeGroup> MemoryRows::groups_of(const FlowId& flow) const {
     return rows_from(groups, {flow, ExecutionId{}},
                      [&](const auto& key) { return key.first == flow; });
+}
+
+std::optional<core::EdgeGroup> MemoryRows::group(const FlowId& flow,
+                                                 const ExecutionId& downstream) const {
+    auto row = find_row(groups, {flow, downstream});
+    if (!row) {
+        const auto edges_to = edges_in(downstream);
+        if (edges_to.size() == 1 && edges_to.front().key.flow == flow) {
+            row = implied_group(edges_to.front());
+        }
+    }
+    return row;
 }
 
 std::vector<core::FlowWork> MemoryRows::work_of(const FlowId& flow) const {
@@ -83,8 +112,14 @@ void MemoryStore::load_flows(const core::ReadSet& set, Snapshot& snapshot) const
         snapshot.load_flow(id, find_row(rows_->flows, id));
     }
     load_edges(set, snapshot);
-    for (const auto& [flow, downstream] : set.groups) {
-        snapshot.load_group(downstream, find_row(rows_->groups, {flow, downstream}));
+    for (const auto& need : set.groups) {
+        std::vector<EdgeKey> inbound;
+        for (const core::Edge& edge : rows_->edges_in(need.downstream)) {
+            snapshot.load_edge(edge.key, edge);
+            inbound.push_back(edge.key);
+        }
+        load_group(need.downstream, find_row(rows_->groups, {need.flow, need.downstream}), inbound,
+                   snapshot);
     }
     for (const FlowWorkKey& key : set.work) {
         snapshot.load_work(key, find_row(rows_->work, key));
@@ -108,10 +143,11 @@ void MemoryStore::load_edges(const core::ReadSet& set, Snapshot& snapshot) const
         for (const core::EdgeGroup& row : rows_->groups_of(flow)) {
             snapshot.load_group(row.downstream, row);
         }
+        load_implied_groups(flow, snapshot);
         snapshot.load_edges_of(flow);
     }
     for (const EdgeKey& key : set.edges) {
-        snapshot.load_edge(key, find_row(rows_->edges, key));
+        snapshot.load_edge(key, rows_->edge(key));
     }
     for (const ExecutionId& upstream : set.outbound) {
         if (!snapshot.knows_outbound(upstream)) {
@@ -187,7 +223,8 @@ expected<void> MemoryStore::write_flows(Journal& journal, Snapshot& snapshot,
         return {};
     };
     for (const ExecutionCell& cell : snapshot.cells) {
-        if (const auto& row = cell.group.current(); cell.group.dirty && row) {
+        const auto& row = cell.group.current();
+        if (cell.group.dirty && row && !cell.group.implied) {
             FF_TRY_VOID(write(rows_->groups, std::pair(row->flow, row->downstream), cell.group,
                               "the edge group"));
         }
@@ -199,7 +236,7 @@ expected<void> MemoryStore::write_flows(Journal& journal, Snapshot& snapshot,
         }
     }
     for (const auto& [key, edge] : snapshot.edges) {
-        if (edge.dirty && edge.current()) {
+        if (edge.dirty && edge.current() && !edge.implied) {
             FF_TRY_VOID(write(rows_->edges, key, edge, "the edge"));
         }
     }
@@ -217,6 +254,12 @@ expected<void> MemoryStore::write_flows(Journal& journal, Snapshot& snapshot,
         }
     }
     return {};
+}
+
+void MemoryStore::spell_out_edges(Journal& journal, const ExecutionId& upstream) {
+    for (const core::Edge& edge : rows_->edges_out(upstream)) {
+        replace(journal, rows_->edges, edge.key, std::optional(edge));
+    }
 }
 
 void MemoryStore::erase_flow(Journal& journal, const FlowId& id) {
@@ -276,16 +319,16 @@ expected<std::vector<core::Edge>> MemoryReader::inbound(const ExecutionId& downs
 }
 
 expected<std::optional<core::Edge>> MemoryReader::edge(const EdgeKey& key) {
-    return find_row(rows_.edges, key);
+    return rows_.edge(key);
 }
 
 expected<std::optional<core::EdgeGroup>> MemoryReader::group(const FlowId& flow,
                                                              const ExecutionId& downstream) {
-    return find_row(rows_.groups, {flow, downstream});
+    return rows_.group(flow, downstream);
 }
 
 expected<std::vector<core::EdgeGroup>> MemoryReader::groups_of_flow(const FlowId& flow) {
-    return rows_.groups_of(flow);
+    return with_implied(rows_.groups_of(flow), rows_.edges_of(flow));
 }
 
 expected<std::vector<core::FlowWork>> MemoryReader::flow_work(const std::optional<FlowId>& flow,

@@ -86,9 +86,14 @@ struct MemoryRows {
     [[nodiscard]] std::vector<core::Attempt> attempts_of(Eid eid) const;
     [[nodiscard]] std::set<core::TimerKey>::const_iterator first_timer(core::TimerKind kind) const;
     // In key order.
+    // Edges and groups with what others imply of them (store/implied.h).
+    [[nodiscard]] std::optional<core::Edge> edge(const core::EdgeKey& key) const;
+    [[nodiscard]] std::optional<core::EdgeGroup> group(const FlowId& flow,
+                                                       const ExecutionId& downstream) const;
     [[nodiscard]] std::vector<core::Edge> edges_of(const FlowId& flow) const;
     [[nodiscard]] std::vector<core::Edge> edges_out(const ExecutionId& upstream) const;
     [[nodiscard]] std::vector<core::Edge> edges_in(const ExecutionId& downstream) const;
+    /// Only those that are kept.
     [[nodiscard]] std::vector<core::EdgeGroup> groups_of(const FlowId& flow) const;
     [[nodiscard]] std::vector<core::FlowWork> work_of(const FlowId& flow) const;
     [[nodiscard]] std::vector<ExecutionId> members_of(const FlowId& flow) const;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "store/implied.h"
 #include "store/memory_internal.h"
 #include "store/prepare.h"
 #include "store/value_codec.h"
@@ -501,6 +502,9 @@ expected<void> MemoryStore::write_all(Journal& journal, Snapshot& snapshot, Time
                                       DurationMs retention_default_ms) {
     number_events(snapshot, next_event_);
     settle_waits(snapshot);
+    for (const ExecutionId& id : leave_out_implied(snapshot)) {
+        spell_out_edges(journal, id);
+    }
     for (core::Route route : snapshot.new_routes) {
         split_capabilities(route);
         const core::RouteKey key = route.key;

@@ -90,6 +90,7 @@ class MemoryStore final : public Store {
     void load_edges(const core::ReadSet& set, core::Snapshot& snapshot) const;
     expected<void> write_flows(Journal& journal, core::Snapshot& snapshot,
                                DurationMs retention_default_ms);
+    void spell_out_edges(Journal& journal, const ExecutionId& upstream);
     void erase_flow(Journal& journal, const FlowId& id);
     /// Puts or erases a row, with its places in the sets it is found by.
     template <class Map>

@@ -1,9 +1,13 @@
 // Flows of a PostgreSQL store: loading, scanning and writing what belongs to them.
 #include <functional>
+#include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
+#include "store/implied.h"
 #include "store/postgres_internal.h"
+#include "store/prepare.h"
 #include "store/sql_scans.h"
 
 namespace ff::store {
@@ -91,16 +95,7 @@ void PostgresStore::ask_flows(Questions& questions, const core::ReadSet& set, Sn
                       [&](PgRows& rows) { return take_members(rows, members.locked); });
     }
     ask_edges(questions, set, snapshot);
-    using GroupKey = std::pair<FlowId, ExecutionId>;
-    questions.ask_rows<core::EdgeGroup>(
-        groups_by_key,
-        not_known(set.groups,
-                  [&](const GroupKey& key) { return snapshot.knows_group(key.second); }),
-        [](const core::EdgeGroup& row) { return GroupKey(row.flow, row.downstream); },
-        [&snapshot](const GroupKey& key, std::optional<core::EdgeGroup> row) {
-            snapshot.load_group(key.second, std::move(row));
-        },
-        &GroupKey::first, &GroupKey::second);
+    ask_groups(questions, set, snapshot);
     questions.ask_rows<core::FlowWork>(
         work_by_keys,
         not_known(set.work, [&](const auto& key) { return snapshot.flow_work[key].loaded; }),
@@ -109,6 +104,44 @@ void PostgresStore::ask_flows(Questions& questions, const core::ReadSet& set, Sn
             snapshot.load_work(key, std::move(row));
         },
         &FlowWorkKey::flow, &FlowWorkKey::kind, &FlowWorkKey::execution);
+}
+
+void PostgresStore::ask_groups(Questions& questions, const core::ReadSet& set, Snapshot& snapshot) {
+    using GroupKey = std::pair<FlowId, ExecutionId>;
+    std::vector<GroupKey> keys;
+    std::vector<ExecutionId> unseen;  // nobody has seen an edge to them
+    auto inbound = std::make_shared<std::map<ExecutionId, std::set<EdgeKey>>>();
+    for (const auto& [flow, downstream, through] : set.groups) {
+        if (snapshot.knows_group(downstream)) {
+            continue;
+        }
+        keys.emplace_back(flow, downstream);
+        if (through) {
+            (*inbound)[downstream].insert(*through);
+        } else if (!is_new_flow(snapshot, flow)) {
+            unseen.push_back(downstream);
+        }
+    }
+    if (!unseen.empty()) {
+        questions.ask(edges_by_downstream, arrays_of(unseen, std::identity()),
+                      [&snapshot, inbound](PgRows& rows) -> expected<void> {
+                          while (rows.next()) {
+                              FF_TRY(auto row, take<core::Edge>(rows));
+                              const EdgeKey key = row.key;
+                              (*inbound)[row.downstream].insert(key);
+                              snapshot.load_edge(key, std::move(row));
+                          }
+                          return {};
+                      });
+    }
+    questions.ask_rows<core::EdgeGroup>(
+        groups_by_key, not_known(std::move(keys), [](const GroupKey&) { return false; }),
+        [](const core::EdgeGroup& row) { return GroupKey(row.flow, row.downstream); },
+        [&snapshot, inbound](const GroupKey& key, std::optional<core::EdgeGroup> row) {
+            const auto& edges = (*inbound)[key.second];
+            load_group(key.second, std::move(row), {edges.begin(), edges.end()}, snapshot);
+        },
+        &GroupKey::first, &GroupKey::second);
 }
 
 void PostgresStore::ask_edges(Questions& questions, const core::ReadSet& set, Snapshot& snapshot) {
@@ -133,6 +166,7 @@ void PostgresStore::ask_edges(Questions& questions, const core::ReadSet& set, Sn
                               snapshot.load_group(downstream, std::move(row));
                           }
                           for (const FlowId& flow : whole) {
+                              load_implied_groups(flow, snapshot);
                               snapshot.load_edges_of(flow);
                           }
                           return {};
@@ -239,8 +273,10 @@ void PostgresStore::collect_flows(Snapshot& snapshot, DurationMs retention_defau
         }
     }
     for (const auto& [key, edge] : snapshot.edges) {
-        if (edge.dirty && edge.current()) {
-            writes.edges.change(edge.stored, *edge.current());
+        if (edge.dirty && edge.current() && !edge.implied) {
+            const core::Edge& now = *edge.current();
+            writes.edges.change(
+                edge.stored ? std::optional(not_implied(*edge.stored, now)) : std::nullopt, now);
         }
     }
     for (const auto& [key, work] : snapshot.flow_work) {

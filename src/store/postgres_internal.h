@@ -102,9 +102,11 @@ inline const std::string groups_of_flows = sql::select_where<core::EdgeGroup>("f
 inline const std::string edges_by_upstream = sql::select_where<core::Edge>("upstream_id = ANY($1)");
 inline const std::string edges_by_downstream =
     sql::select_where<core::Edge>("downstream_id = ANY($1)");
-inline const std::string edges_by_key = "SELECT " + column_list<core::Edge>("t.") +
-                                        " FROM unnest($1, $2) AS u(flow_id, edge_id) JOIN ff_edge t"
-                                        " ON t.flow_id = u.flow_id AND t.edge_id = u.edge_id";
+inline const std::string edges_by_key =
+    "SELECT " + column_list<core::Edge>("t.") +
+    " FROM unnest($1, $2) AS u(flow_id, edge_id) JOIN ff_edge_now t"
+    " ON t.flow_id = u.flow_id AND t.edge_id = u.edge_id";
+inline const std::string spell_out_edges = sql::spell_out_edges("= ANY($1)");
 inline const std::string groups_by_key =
     "SELECT " + column_list<core::EdgeGroup>("t.") +
     " FROM unnest($1, $2) AS u(flow_id, downstream_id) JOIN ff_edge_group t"

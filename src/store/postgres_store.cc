@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <thread>
 
 #include "base/check.h"
+#include "store/implied.h"
 #include "store/postgres_internal.h"
 #include "store/prepare.h"
 #include "store/row_text.h"
@@ -215,8 +217,12 @@ expected<void> PostgresStore::collect_cell(ExecutionCell& cell, TimestampMs now,
             writes.grants.erase(std::move(gone));
         }
     }
-    if (cell.group.dirty && cell.group.current()) {
-        writes.groups.change(cell.group.stored, *cell.group.current());
+    if (cell.group.dirty && cell.group.current() && !cell.group.implied) {
+        if (cell.only_edge) {
+            writes.groups.insert(*cell.group.current());
+        } else {
+            writes.groups.change(cell.group.stored, *cell.group.current());
+        }
     }
     return {};
 }
@@ -312,6 +318,7 @@ expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
     number_events(snapshot, place, -1);
     const std::int64_t events = -1 - place;
     settle_waits(snapshot);
+    const std::vector<ExecutionId> spelled_out = leave_out_implied(snapshot);
     Writes writes;
     auto ready = failed_ ? expected<void>(std::unexpected(*failed_)) : expected<void>();
     if (ready) {
@@ -330,6 +337,9 @@ expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
 
     // What may wait for another process comes first, the counter of events last: nobody waits for
     // anything while holding it.
+    if (!spelled_out.empty()) {
+        db_->queue(spell_out_edges, arrays_of(spelled_out, std::identity()));
+    }
     writes.erased.queue(*db_, events);
     writes.own_keys.queue(*db_);
     writes.all_attempts.queue(*db_);

@@ -178,6 +178,7 @@ class PostgresStore final : public Store {
     void ask_flows(Questions& questions, const core::ReadSet& set, core::Snapshot& snapshot,
                    Members& members);
     void ask_edges(Questions& questions, const core::ReadSet& set, core::Snapshot& snapshot);
+    void ask_groups(Questions& questions, const core::ReadSet& set, core::Snapshot& snapshot);
     /// Behind the ready executions: who sees one of a flow sees whether that is held.
     void ask_held(Questions& questions);
     void collect_flows(core::Snapshot& snapshot, DurationMs retention_default_ms, Writes& writes);

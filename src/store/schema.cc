@@ -618,6 +618,23 @@ constexpr std::string_view open_waitpoints = R"sql(
 @sqlite DROP INDEX ff_waitpoint_open;
 )sql";
 
+// Edges as they are, with what the ends of their upstreams imply and nobody wrote into them
+// (store/implied.h). In numbers: phase 4 is terminal, outcome 1 success, dependency 1 satisfied and 2 impossible.
+constexpr std::string_view implied_edges = R"sql(
+ALTER TABLE ff_exec_core ADD COLUMN edges_told @int NOT NULL DEFAULT 0;
+CREATE VIEW ff_edge_now AS SELECT
+    e.upstream_id, e.edge_id, e.flow_id, e.downstream_id, e.dependency_kind, e.edge_state,
+    CASE WHEN u.eid IS NULL THEN e.dependency_state WHEN u.terminal_outcome = 1 THEN 1 ELSE 2 END
+        AS dependency_state,
+    CASE WHEN u.eid IS NULL THEN e.outcome ELSE u.terminal_outcome END AS outcome,
+    e.data_passing_ref, e.condition, e.created_at, e.applied_at,
+    CASE WHEN u.eid IS NULL THEN e.resolved_at ELSE u.completed_at END AS resolved_at,
+    e.fence_replays
+FROM ff_edge e LEFT JOIN ff_exec_core u ON u.id = e.upstream_id AND u.edges_told = 1
+    AND u.lifecycle_phase = 4 AND e.edge_state = 1 AND e.dependency_state = 0 AND e.dependency_kind = 0
+    AND e.condition IS NULL AND e.fence_replays IS NULL;
+)sql";
+
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> sqlite_tokens{{
     {"@nobytes", "x''"},
     {"@int", "INTEGER"},
@@ -651,7 +668,8 @@ const std::vector<Migration>& migrations() {
                                             {7, "limits", limits},
                                             {8, "reservations", reservations},
                                             {9, "limit_keys", limit_keys},
-                                            {10, "open_waitpoints", open_waitpoints}};
+                                            {10, "open_waitpoints", open_waitpoints},
+                                            {11, "implied_edges", implied_edges}};
     return all;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "store/catalogue.h"
+#include "store/implied.h"
 #include "store/sql_reader.h"
 #include "store/sql_rows.h"
 #include "store/sql_scans.h"
@@ -265,14 +266,23 @@ expected<std::optional<core::EdgeGroup>> SqlReader<Statements>::group(
     auto& s = statements_.get(sql::group_by_key);
     put_value(s, Kind::bytes, flow);
     put_value(s, Kind::bytes, downstream);
-    return select_one<core::EdgeGroup>(s);
+    FF_TRY(auto row, select_one<core::EdgeGroup>(s));
+    if (!row) {
+        FF_TRY(const auto edges, inbound(downstream));
+        if (edges.size() == 1 && edges.front().key.flow == flow) {
+            row = implied_group(edges.front());
+        }
+    }
+    return row;
 }
 
 template <class Statements>
 expected<std::vector<core::EdgeGroup>> SqlReader<Statements>::groups_of_flow(const FlowId& flow) {
     auto& s = statements_.get(sql::groups_of_flow);
     put_value(s, Kind::bytes, flow);
-    return select_all<core::EdgeGroup>(s);
+    FF_TRY(auto rows, select_all<core::EdgeGroup>(s));
+    FF_TRY(const auto edges, edges_of_flow(flow));
+    return with_implied(std::move(rows), edges);
 }
 
 template <class Statements>

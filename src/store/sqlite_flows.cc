@@ -1,4 +1,5 @@
 // Flows of a SQLite store: loading, scanning and writing what belongs to them.
+#include "store/implied.h"
 #include "store/prepare.h"
 #include "store/sql_scans.h"
 #include "store/sqlite_internal.h"
@@ -93,6 +94,7 @@ expected<void> SqliteStore::load_edges(const core::ReadSet& set, Snapshot& snaps
             const ExecutionId downstream = row.downstream;
             snapshot.load_group(downstream, std::move(row));
         }
+        load_implied_groups(flow, snapshot);
         snapshot.load_edges_of(flow);
     }
     for (const EdgeKey& key : set.edges) {
@@ -135,19 +137,37 @@ expected<void> SqliteStore::load_edges(const core::ReadSet& set, Snapshot& snaps
 }
 
 expected<void> SqliteStore::load_groups(const core::ReadSet& set, Snapshot& snapshot) {
-    for (const auto& [flow, downstream] : set.groups) {
+    for (const auto& [flow, downstream, through] : set.groups) {
         if (snapshot.knows_group(downstream)) {
             continue;
         }
-        std::optional<core::EdgeGroup> row = warm_.take_group(downstream);
-        if (!row && !is_new_flow(snapshot, flow)) {
-            Statement& s = hot_->texts.get(sql::group_by_key);
-            put_value(s, Kind::bytes, flow);
-            put_value(s, Kind::bytes, downstream);
-            FF_TRY(row, select_one<core::EdgeGroup>(s));
+        if (auto warm = warm_.take_group(downstream)) {
+            snapshot.load_group(downstream, std::move(warm->group), warm->only_edge);
+        } else if (is_new_flow(snapshot, flow)) {
+            snapshot.load_group(downstream, std::nullopt);
+        } else {
+            FF_TRY_VOID(load_group_from_file(flow, downstream, through, snapshot));
         }
-        snapshot.load_group(downstream, std::move(row));
     }
+    return {};
+}
+
+expected<void> SqliteStore::load_group_from_file(const FlowId& flow, const ExecutionId& downstream,
+                                                 const std::optional<EdgeKey>& through,
+                                                 Snapshot& snapshot) {
+    Statement& s = hot_->texts.get(sql::group_by_key);
+    put_value(s, Kind::bytes, flow);
+    put_value(s, Kind::bytes, downstream);
+    FF_TRY(auto row, select_one<core::EdgeGroup>(s));
+    std::vector<EdgeKey> inbound;
+    if (!row && through) {
+        inbound.push_back(*through);
+    } else if (!row) {
+        Statement& edges = hot_->texts.get(sql::edges_in);
+        put_value(edges, Kind::bytes, downstream);
+        FF_TRY(inbound, take_edges(edges, snapshot));
+    }
+    load_group(downstream, std::move(row), inbound, snapshot);
     return {};
 }
 
@@ -185,13 +205,7 @@ expected<void> SqliteStore::write_flows(Snapshot& snapshot, DurationMs retention
             rows_written_ += 1;
         }
     }
-    for (const auto& [key, edge] : snapshot.edges) {
-        if (edge.dirty && edge.current()) {
-            FF_TRY_VOID(edge.stored ? hot_->edges.update(*edge.stored, *edge.current())
-                                    : hot_->edges.insert(*edge.current()));
-            rows_written_ += 1;
-        }
-    }
+    FF_TRY_VOID(write_edges(snapshot));
     for (const auto& [key, work] : snapshot.flow_work) {
         if (work.dirty) {
             // Put without having been looked at: it may be there.
@@ -207,6 +221,33 @@ expected<void> SqliteStore::write_flows(Snapshot& snapshot, DurationMs retention
         }
     }
     return {};
+}
+
+expected<void> SqliteStore::write_edges(const Snapshot& snapshot) {
+    std::vector<const core::Edge*> made;
+    for (const auto& [key, edge] : snapshot.edges) {
+        if (!edge.dirty || !edge.current() || edge.implied) {
+            continue;
+        }
+        const core::Edge& now = *edge.current();
+        rows_written_ += 1;
+        if (edge.stored) {
+            FF_TRY_VOID(hot_->edges.update(not_implied(*edge.stored, now), now));
+        } else {
+            made.push_back(&now);
+        }
+    }
+    return hot_->edges.insert_all(made);
+}
+
+expected<void> SqliteStore::write_group(const ExecutionCell& cell) {
+    if (!cell.group.dirty || !cell.group.current() || cell.group.implied) {
+        return {};
+    }
+    const bool has_row = cell.group.stored && !cell.only_edge;
+    rows_written_ += 1;
+    return has_row ? hot_->groups.update(*cell.group.stored, *cell.group.current())
+                   : hot_->groups.insert(*cell.group.current());
 }
 
 expected<void> SqliteStore::erase_flow(const FlowId& id) {

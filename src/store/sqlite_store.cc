@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include "store/implied.h"
 #include "store/prepare.h"
 #include "store/sql_scans.h"
 #include "store/sqlite_internal.h"
@@ -429,19 +430,18 @@ expected<void> SqliteStore::write_cell(ExecutionCell& cell, TimestampMs now,
             FF_TRY_VOID(hot_->grants.erase(gone));
         }
     }
-    if (cell.group.dirty && cell.group.current()) {
-        const auto& before = cell.group.stored;
-        FF_TRY_VOID(before ? hot_->groups.update(*before, *cell.group.current())
-                           : hot_->groups.insert(*cell.group.current()));
-        rows_written_ += 1;
-    }
-    return {};
+    return write_group(cell);
 }
 
 expected<void> SqliteStore::write_all(Snapshot& snapshot, TimestampMs now,
                                       DurationMs retention_default_ms) {
     number_events(snapshot, next_event_);
     settle_waits(snapshot);
+    for (const ExecutionId& id : leave_out_implied(snapshot)) {
+        Statement& s = hot_->texts.get(sql::edges_spell_out);
+        put_value(s, Kind::bytes, id);
+        FF_TRY_VOID(s.run());
+    }
     for (const auto& route : snapshot.new_routes) {
         FF_TRY_VOID(hot_->route_rows.insert(route));
     }

@@ -109,6 +109,11 @@ class SqliteStore final : public Store {
     /// The edges that a bound statement gives.
     expected<std::vector<core::EdgeKey>> take_edges(Statement& s, core::Snapshot& snapshot);
     expected<void> load_groups(const core::ReadSet& set, core::Snapshot& snapshot);
+    expected<void> load_group_from_file(const FlowId& flow, const ExecutionId& downstream,
+                                        const std::optional<core::EdgeKey>& through,
+                                        core::Snapshot& snapshot);
+    expected<void> write_edges(const core::Snapshot& snapshot);
+    expected<void> write_group(const core::ExecutionCell& cell);
     expected<void> write_flows(core::Snapshot& snapshot, DurationMs retention_default_ms);
     expected<void> erase_flow(const FlowId& id);
     // Waits (sqlite_waits.cc).

@@ -42,18 +42,26 @@ std::string key_list(const TableInfo& table) {
     return out;
 }
 
-std::string insert_text(const TableInfo& table, ColumnMask mask, const std::string& tail) {
+std::string insert_text(const TableInfo& table, ColumnMask mask, const std::string& tail,
+                        std::size_t rows) {
     std::string names;
     std::string values;
     std::size_t n = 0;
+    for (std::size_t row = 0; row < rows; ++row) {
+        std::string one;
+        for (std::size_t i = 0; i < table.columns.size(); ++i) {
+            if (is_in(mask, i)) {
+                add_item(one, ", ", parameter(++n));
+            }
+        }
+        add_item(values, ", ", "(" + one + ")");
+    }
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
         if (is_in(mask, i)) {
             add_item(names, ", ", table.columns[i].name);
-            add_item(values, ", ", parameter(++n));
         }
     }
-    return std::string("INSERT INTO ") + table.name + " (" + names + ") VALUES (" + values + ")" +
-           tail;
+    return std::string("INSERT INTO ") + table.name + " (" + names + ") VALUES " + values + tail;
 }
 
 std::string conflict_clause(const TableInfo& table) {

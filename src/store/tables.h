@@ -127,6 +127,7 @@ struct Table<core::Execution> {
         FF_COLUMN("retry_count", integer, retry_count);
         FF_COLUMN("flow_id", bytes, flow_id);
         fn(ColumnInfo{"extra", Kind::text}, extra_of(rows)...);
+        FF_COLUMN("edges_told", integer, edges_told);
     }
 };
 
@@ -387,6 +388,7 @@ struct Table<core::Flow> {
 template <>
 struct Table<core::Edge> {
     static constexpr const char* name = "ff_edge";
+    static constexpr const char* view = "ff_edge_now";
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 3;
     static constexpr std::size_t named_columns = 4;
@@ -724,8 +726,10 @@ void add_item(std::string& list, const char* separator, const std::string& item)
 std::string column_list(const TableInfo& table, const std::string& prefix = "");
 /// `a, b` of the key.
 std::string key_list(const TableInfo& table);
-/// `INSERT INTO t (masked columns) VALUES ($1, …)`, with `tail` for a conflict clause.
-std::string insert_text(const TableInfo& table, ColumnMask mask, const std::string& tail = "");
+/// `INSERT INTO t (masked columns) VALUES ($1, …)`, with `tail` for a conflict clause; with several
+/// rows, their parameters go on from one to the next.
+std::string insert_text(const TableInfo& table, ColumnMask mask, const std::string& tail = "",
+                        std::size_t rows = 1);
 /// What makes an insert of the whole row replace a row of the same key: ` ON CONFLICT …`.
 std::string conflict_clause(const TableInfo& table);
 /// The first page of a table in key order; `LIMIT` is $1.

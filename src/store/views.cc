@@ -121,8 +121,22 @@ std::string edges(Dialect d) {
            word<EdgeState>("edge_state", "edge_state") + ", " +
            word<DependencyState>("dependency_state", "dependency_state") + ", " +
            word<TerminalOutcome>("outcome", "resolved_outcome") +
-           ", data_passing_ref, condition, created_at, applied_at, resolved_at FROM ff_edge";
+           ", data_passing_ref, condition, created_at, applied_at, resolved_at FROM ff_edge_now";
 }
+
+/// Groups that have no row, made from their only edges (store/implied.h). In numbers: dependency 1
+/// is satisfied, 2 impossible, 3 not taken; outcome 5 skipped; a group is 1 satisfied, 2 impossible.
+constexpr std::string_view implied_groups =
+    " UNION ALL SELECT e.flow_id, e.downstream_id, 0, 1, 0,"
+    " CASE e.dependency_state WHEN 1 THEN 1 WHEN 2 THEN 2 WHEN 3 THEN 2 ELSE 0 END, 1, "
+    "e.edge_state,"
+    " CASE WHEN e.dependency_state = 1 THEN 1 ELSE 0 END,"
+    " CASE WHEN e.dependency_state = 2 AND e.outcome <> 5 THEN 1 ELSE 0 END,"
+    " CASE WHEN e.dependency_state = 2 AND e.outcome = 5 THEN 1 ELSE 0 END,"
+    " CASE WHEN e.dependency_state = 3 THEN 1 ELSE 0 END,"
+    " CASE WHEN e.dependency_state = 1 THEN e.resolved_at END, 0, NULL, e.created_at"
+    " FROM ff_edge_now e WHERE NOT EXISTS (SELECT 1 FROM ff_edge_group x"
+    " WHERE x.flow_id = e.flow_id AND x.downstream_id = e.downstream_id)";
 
 std::string edge_groups(Dialect d) {
     return "SELECT " + uuid("flow_id", d) + " AS flow_id, " + execution_id("downstream_id", d) +
@@ -130,7 +144,11 @@ std::string edge_groups(Dialect d) {
            word<OnSatisfied>("on_satisfied", "on_satisfied") + ", " +
            word<GroupState>("group_state", "group_state") +
            ", staged, applied, succeeded, failed, skipped, not_taken, satisfied_at,"
-           " siblings_pending, siblings_reason, created_at FROM ff_edge_group";
+           " siblings_pending, siblings_reason, created_at FROM (SELECT flow_id, downstream_id,"
+           " policy, k, on_satisfied, group_state, staged, applied, succeeded, failed, skipped,"
+           " not_taken, satisfied_at, siblings_pending, siblings_reason, created_at"
+           " FROM ff_edge_group" +
+           std::string(implied_groups) + ") g";
 }
 
 std::string suspensions(Dialect d) {

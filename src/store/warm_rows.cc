@@ -50,28 +50,44 @@ bool is_new(const ExecutionCell& cell) {
 
 std::optional<core::Execution> WarmRows::take(core::Eid eid) {
     const auto id = members_.take(eid);
-    return id ? executions_.take(*id) : std::nullopt;
+    return id ? take(*id) : std::nullopt;
 }
 
 void WarmRows::committed(const ExecutionCell& cell) {
-    const auto& current = cell.execution.current();
     if (cell.deleted) {
-        groups_.drop(cell.id);
-        outbound_.drop(cell.id);
+        executions_.drop(cell.id);
     }
-    if (current && is_expected_soon(*current)) {
+    const auto& current = cell.execution.current();
+    const auto& group = cell.group.current();
+    const bool keeps_row = current && is_expected_soon(*current);
+    const bool keeps_group = group && group->state == GroupState::pending;
+    WarmExecution* warm =
+        keeps_row || keeps_group ? &executions_.at(cell.id) : executions_.find(cell.id);
+    if (warm == nullptr) {
+        return;
+    }
+    if (keeps_row) {
         if (may_be_claimed(*current)) {
             members_.keep(current->eid, cell.id);
         }
-        executions_.keep(cell.id, *current);
+        warm->row = *current;
     } else if (cell.execution.dirty) {
+        warm->row.reset();
+    }
+    if (keeps_group) {
+        const bool has_row = cell.group.dirty && !cell.group.implied;
+        warm->group = {*group, has_row ? std::nullopt : cell.only_edge};
+    } else if (cell.group.dirty) {
+        warm->group.reset();
+    }
+    if (warm->empty()) {
         executions_.drop(cell.id);
     }
-    const auto& group = cell.group.current();
-    if (group && group->state == GroupState::pending) {
-        groups_.keep(cell.id, *group);
-    } else if (cell.group.dirty) {
-        groups_.drop(cell.id);
+}
+
+void WarmRows::drop_outbound(const ExecutionId& upstream) {
+    if (WarmExecution* warm = executions_.find(upstream)) {
+        warm->outbound.reset();
     }
 }
 
@@ -89,11 +105,11 @@ void WarmRows::committed_edges(const core::Snapshot& snapshot) {
         if (auto it = made.find(edge.current()->upstream); it != made.end()) {
             it->second.push_back(*edge.current());
         } else {
-            outbound_.drop(edge.current()->upstream);
+            drop_outbound(edge.current()->upstream);
         }
     }
     for (auto& [upstream, edges] : made) {
-        outbound_.keep(upstream, std::move(edges));
+        executions_.at(upstream).outbound = std::move(edges);
     }
 }
 
@@ -160,8 +176,10 @@ void WarmRows::committed(const core::Snapshot& snapshot) {
         }
         if (cell.deleted) {
             // Its edges and groups went with it, whoever they belonged to. Rare: all go.
-            groups_.clear();
-            outbound_.clear();
+            executions_.each([](WarmExecution& warm) {
+                warm.group.reset();
+                warm.outbound.reset();
+            });
         }
     }
 }

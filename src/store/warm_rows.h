@@ -37,13 +37,43 @@ class Recent {
             old_ = std::exchange(young_, {});
         }
     }
-    void drop(const Key& key) {
-        young_.erase(key);
-        old_.erase(key);
+    /// The row itself, to be looked at or changed; null when it is not there.
+    Row* find(const Key& key) {
+        for (Rows* rows : {&young_, &old_}) {
+            if (auto found = rows->find(key); found != rows->end()) {
+                return &found->second;
+            }
+        }
+        return nullptr;
     }
-    void clear() {
-        young_.clear();
-        old_.clear();
+    /// The same; an empty one is kept when none is. It counts as kept just now.
+    Row& at(const Key& key) {
+        auto young = young_.find(key);
+        if (young == young_.end()) {
+            if (auto aged = old_.extract(key)) {
+                young = young_.insert(std::move(aged)).position;
+            } else {
+                young = young_.try_emplace(key).first;
+            }
+        }
+        Row& row = young->second;  // stays where it is
+        if (young_.size() > limit_) {
+            old_ = std::exchange(young_, {});
+        }
+        return row;
+    }
+    void drop(const Key& key) {
+        if (young_.erase(key) == 0) {
+            old_.erase(key);
+        }
+    }
+    template <class Fn>
+    void each(Fn fn) {
+        for (Rows* rows : {&young_, &old_}) {
+            for (auto& [key, row] : *rows) {
+                fn(row);
+            }
+        }
     }
 
   private:
@@ -60,17 +90,34 @@ struct OpenWaits {
     std::vector<core::Waitpoint> waitpoints;
 };
 
+/// A group, and the edge that implies it if it has no row.
+struct WarmGroup {
+    core::EdgeGroup group;
+    std::optional<core::EdgeKey> only_edge;
+};
+
+/// What is kept of an execution: one look finds all of it.
+struct WarmExecution {
+    std::optional<core::Execution> row;
+    std::optional<WarmGroup> group;
+    std::optional<std::vector<core::Edge>> outbound;  ///< all edges that leave it
+
+    [[nodiscard]] bool empty() const { return !row && !group && !outbound; }
+};
+
 class WarmRows {
   public:
-    std::optional<core::Execution> take(const ExecutionId& id) { return executions_.take(id); }
+    std::optional<core::Execution> take(const ExecutionId& id) {
+        return take_part(id, &WarmExecution::row);
+    }
     std::optional<core::Execution> take(core::Eid eid);
     std::optional<core::Flow> take(const FlowId& id) { return flows_.take(id); }
-    std::optional<core::EdgeGroup> take_group(const ExecutionId& downstream) {
-        return groups_.take(downstream);
+    std::optional<WarmGroup> take_group(const ExecutionId& downstream) {
+        return take_part(downstream, &WarmExecution::group);
     }
     /// All edges that leave an execution.
     std::optional<std::vector<core::Edge>> take_outbound(const ExecutionId& upstream) {
-        return outbound_.take(upstream);
+        return take_part(upstream, &WarmExecution::outbound);
     }
 
     std::optional<OpenWaits> take_waits(core::Eid eid) { return waits_.take(eid); }
@@ -83,6 +130,12 @@ class WarmRows {
     void committed(const core::Snapshot& snapshot);
 
   private:
+    template <class Part>
+    Part take_part(const ExecutionId& id, Part WarmExecution::* part) {
+        WarmExecution* found = executions_.find(id);
+        return found != nullptr ? std::exchange(found->*part, std::nullopt) : std::nullopt;
+    }
+    void drop_outbound(const ExecutionId& upstream);
     void committed(const core::ExecutionCell& cell);
     void committed_edges(const core::Snapshot& snapshot);
     void committed_waits(const core::ExecutionCell& cell, const core::WaitTable& waits);
@@ -91,11 +144,9 @@ class WarmRows {
     static constexpr std::size_t limit = 8'192;        ///< about 10 MiB of executions
     static constexpr std::size_t waits_limit = 2'048;  ///< about 4 MiB
 
-    Recent<ExecutionId, core::Execution> executions_{limit};
+    Recent<ExecutionId, WarmExecution> executions_{limit};
     Recent<core::Eid, ExecutionId> members_{limit};  ///< those that may be claimed
     Recent<FlowId, core::Flow> flows_{limit};
-    Recent<ExecutionId, core::EdgeGroup> groups_{limit};
-    Recent<ExecutionId, std::vector<core::Edge>> outbound_{limit};
     Recent<core::Eid, OpenWaits> waits_{waits_limit};
     std::optional<std::vector<core::HmacKey>> hmac_keys_;
 };

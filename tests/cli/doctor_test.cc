@@ -163,12 +163,13 @@ TEST_F(Doctor, FindsRowsOfAnExecutionThatIsGone) {
 TEST_F(Doctor, FindsAFlowThatCountsWrongly) {
     tamper(path_,
            "INSERT INTO ff_flow (flow_id, partition, flow_kind, namespace, graph_revision,"
-           " node_count, edge_count, live_members) VALUES (zeroblob(16), 0, 'a', 'b', 3, 1, 2, 1);"
+           " node_count, edge_count, live_members) VALUES (zeroblob(16), 0, 'a', 'b', 4, 1, 3, 1);"
            "INSERT INTO ff_edge (upstream_id, edge_id, flow_id, downstream_id)"
            " VALUES (X'000000000000000000000000000000000001', zeroblob(16), zeroblob(16),"
-           " zeroblob(18));"
+           " zeroblob(18)), (X'000000000000000000000000000000000002',"
+           " X'00000000000000000000000000000001', zeroblob(16), zeroblob(18));"
            "UPDATE ff_exec_core SET flow_id = zeroblob(16) WHERE eid = 10");
-    expect_fault("flows", "edge_count is 2, counted 1");
+    expect_fault("flows", "edge_count is 3, counted 2");
     expect_fault("flows", "no edge group of {fp:0}:00000000");
     tamper(path_,
            "INSERT INTO ff_edge_group (flow_id, downstream_id, staged)"
@@ -194,6 +195,18 @@ TEST_F(Doctor, FindsRowsOfAFlowThatIsGone) {
            " VALUES (zeroblob(16), 0, zeroblob(18))");
     expect_fault("flows", "ff_exec_core has rows of flow 00000000-0000-0000-0000-000000000000");
     expect_fault("flows", "ff_flow_work has rows of flow");
+}
+
+TEST_F(Doctor, FindsAnEndThatHasNotCome) {
+    tamper(path_, "UPDATE ff_exec_core SET edges_told = 1 WHERE eid = 10");
+    expect_fault("invariants", "who has not ended has told its edges no end");
+}
+
+TEST_F(Doctor, FindsThatEdgesCannotBeRead) {
+    tamper(path_,
+           "DROP VIEW ff_edges; DROP VIEW ff_edge_groups; DROP VIEW ff_edge_now;"
+           "UPDATE ff_exec_core SET edges_told = 0");
+    expect_fault("schema", "view ff_edge_now is missing");
 }
 
 TEST_F(Doctor, FindsAMissingIndex) {
@@ -289,7 +302,7 @@ TEST_F(Doctor, RefusesWhatIsNotAStore) {
 TEST_F(Doctor, RefusesANewerSchemaInOneLine) {
     tamper(path_,
            "INSERT INTO ff_schema_migration (version, name, checksum) VALUES (99, 'x', 'y')");
-    expect_fault("schema", "this program knows version 10");
+    expect_fault("schema", "this program knows version 11");
     const Ran look = run_ff({"inspect", "--db", path_, "ls"});
     EXPECT_EQ(look.code, 1);
     EXPECT_TRUE(contains(look.err, "use a newer ff")) << look.err;

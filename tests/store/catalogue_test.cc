@@ -79,12 +79,17 @@ TEST(Catalogue, statements_find_their_rows_through_an_index_in_order) {
         {"members", sql::members_after,
          "SEARCH ff_exec_core USING INDEX ff_exec_core_by_flow (flow_id=? AND id>?)"},
         {"edge", sql::edge_by_key,
-         "SEARCH ff_edge USING INDEX ff_edge_by_flow (flow_id=? AND edge_id=?)"},
+         "SEARCH e USING INDEX ff_edge_by_flow (flow_id=? AND edge_id=?); "
+         "SEARCH u USING INDEX sqlite_autoindex_ff_exec_core_1 (id=?) LEFT-JOIN"},
         {"edges of a flow", sql::edges_of_flow,
-         "SEARCH ff_edge USING INDEX ff_edge_by_flow (flow_id=?)"},
-        {"edges out", sql::edges_out, "SEARCH ff_edge USING PRIMARY KEY (upstream_id=?)"},
+         "SEARCH e USING INDEX ff_edge_by_flow (flow_id=?); "
+         "SEARCH u USING INDEX sqlite_autoindex_ff_exec_core_1 (id=?) LEFT-JOIN"},
+        {"edges out", sql::edges_out,
+         "SEARCH e USING PRIMARY KEY (upstream_id=?); "
+         "SEARCH u USING INDEX sqlite_autoindex_ff_exec_core_1 (id=?) LEFT-JOIN"},
         {"edges in", sql::edges_in,
-         "SEARCH ff_edge USING INDEX ff_edge_by_downstream (downstream_id=?)"},
+         "SEARCH e USING INDEX ff_edge_by_downstream (downstream_id=?); "
+         "SEARCH u USING INDEX sqlite_autoindex_ff_exec_core_1 (id=?) LEFT-JOIN"},
         {"staged edges", sql::edges_staged,
          "SEARCH ff_edge USING INDEX ff_edge_staged (created_at<?); CORRELATED SCALAR SUBQUERY 1; "
          "SEARCH f USING PRIMARY KEY (flow_id=?)"},
@@ -97,6 +102,9 @@ TEST(Catalogue, statements_find_their_rows_through_an_index_in_order) {
         {"due work", sql::work_due,
          "SEARCH ff_flow_work USING INDEX ff_flow_work_by_due (due_at<?)"},
         {"work of a flow", sql::work_of_flow, "SEARCH ff_flow_work USING PRIMARY KEY (flow_id=?)"},
+        {"edges that are spelled out", sql::edges_spell_out,
+         "SEARCH u USING INDEX sqlite_autoindex_ff_exec_core_1 (id=?); "
+         "SEARCH ff_edge USING PRIMARY KEY (upstream_id=?)"},
         {"edges of a deleted flow", sql::edges_delete,
          "SEARCH ff_edge USING COVERING INDEX ff_edge_by_flow (flow_id=?)"},
         {"groups of a deleted flow", sql::groups_delete,

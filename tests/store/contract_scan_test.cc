@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "store/tables.h"
+
 namespace ff::store::test {
 namespace {
 

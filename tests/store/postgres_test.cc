@@ -118,7 +118,8 @@ TEST_F(Postgres, a_store_from_before_there_were_waits_is_brought_up_to_date) {
            "INSERT INTO ff_exec_input (eid) VALUES (1);");
     const auto store = open();
     EXPECT_EQ(store->info().migration,
-              "suspension, streams, events, limits, reservations, limit_keys, open_waitpoints");
+              "suspension, streams, events, limits, reservations, limit_keys, open_waitpoints, "
+              "implied_edges");
     ASSERT_TRUE(find_execution(*store, 1));
     put(*store, changes(waiting(1, 1), full_suspension(1, 1), full_waitpoint(1, 7)));
     EXPECT_TRUE(find_execution(*store, 1)->has_waits);

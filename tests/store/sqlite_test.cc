@@ -442,7 +442,7 @@ TEST_F(SqliteFile, an_empty_file_becomes_a_store) {
     auto store = open();
     EXPECT_EQ(store->info().migration,
               "foundations, many_processes, flows, suspension, streams, events, limits, "
-              "reservations, limit_keys, open_waitpoints");
+              "reservations, limit_keys, open_waitpoints, implied_edges");
     put_one(*store);
     store.reset();
     EXPECT_EQ(open()->info().migration, "");
@@ -456,7 +456,7 @@ TEST_F(SqliteFile, a_start_that_was_interrupted_before_the_first_migration_is_ta
     ASSERT_NE(store, nullptr);
     EXPECT_EQ(store->info().migration,
               "foundations, many_processes, flows, suspension, streams, events, limits, "
-              "reservations, limit_keys, open_waitpoints");
+              "reservations, limit_keys, open_waitpoints, implied_edges");
 }
 
 TEST_F(SqliteFile, a_store_from_before_there_were_waits_is_brought_up_to_date) {
@@ -468,7 +468,8 @@ TEST_F(SqliteFile, a_store_from_before_there_were_waits_is_brought_up_to_date) {
                     "INSERT INTO ff_exec_input (eid) VALUES (1);");
     auto store = open();
     EXPECT_EQ(store->info().migration,
-              "suspension, streams, events, limits, reservations, limit_keys, open_waitpoints");
+              "suspension, streams, events, limits, reservations, limit_keys, open_waitpoints, "
+              "implied_edges");
     ASSERT_TRUE(find_execution(*store, 1));
     EXPECT_FALSE(find_execution(*store, 1)->has_waits);
     put(*store, changes(waiting(1, 1), full_suspension(1, 1), full_waitpoint(1, 7)));

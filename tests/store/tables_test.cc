@@ -53,6 +53,8 @@ TEST(Tables, texts_are_made_from_the_columns) {
     EXPECT_EQ(insert_text(table_info<Lane>, all_columns<Lane>()),
               "INSERT INTO ff_lane_registry (lane_id, lane_state, registered_at)"
               " VALUES ($1, $2, $3)");
+    EXPECT_EQ(insert_text(table_info<Lane>, 0b11, "", 2),
+              "INSERT INTO ff_lane_registry (lane_id, lane_state) VALUES ($1, $2), ($3, $4)");
     EXPECT_EQ(insert_text(table_info<Lane>, 0b101, " RETURNING lane_id"),
               "INSERT INTO ff_lane_registry (lane_id, registered_at) VALUES ($1, $2)"
               " RETURNING lane_id");

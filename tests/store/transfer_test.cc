@@ -277,9 +277,9 @@ TEST_F(Transfer, whatever_is_wrong_is_named_with_its_line) {
         {1, "", "hello", "line 1: this is not an export of ff"},
         {1, "", R"({"table":"ff_route","row":{}})", "line 1: this is not an export of ff"},
         {1, "export\":1", "export\":2", "line 1: the export has format 2, this program reads 1"},
-        {1, "schema\":10", "schema\":99", "line 1: the export has schema version 99"},
+        {1, "schema\":11", "schema\":99", "line 1: the export has schema version 99"},
         {1, "schema", "scheme", "line 1: the header: schema: is missing"},
-        {1, "schema\":10", "schema\":-1", "line 1: the header: schema: is not a possible number"},
+        {1, "schema\":11", "schema\":-1", "line 1: the header: schema: is not a possible number"},
         {1, "partitions", "parts", "line 1: the header: partitions: is missing"},
         {1, "\"flow\":1", "\"flow\":0", "line 1: the header: flow: is not a possible number"},
         {1, "event_high", "event_low", "line 1: the header: event_high: is missing"},
@@ -396,7 +396,7 @@ TEST_F(Transfer, an_export_from_before_there_were_flows_or_waits_is_read) {
         cut(lines.back(), "\"" + std::string(table) + "\":0,", "");
     }
     expect_refused(joined(lines), "line 11: ff_budget: there are 0 rows and should be counted");
-    cut(lines.front(), "\"schema\":10", "\"schema\":6");
+    cut(lines.front(), "\"schema\":11", "\"schema\":6");
     ASSERT_TRUE(import_text(folder_.file("six.db"), joined(lines)));
     for (const char* table : {"ff_event_trim", "ff_webhook"}) {
         cut(lines.back(), ",\"" + std::string(table) + "\":0", "");

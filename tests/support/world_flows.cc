@@ -92,8 +92,8 @@ void World::load_flows(const core::ReadSet& set, core::Snapshot& view) const {
     for (const ExecutionId& id : set.inbound) {
         view.load_inbound(id, load_edges([&](const auto& edge) { return edge.downstream == id; }));
     }
-    for (const auto& [flow, id] : set.groups) {
-        view.load_group(id, find(records.groups, id));
+    for (const auto& need : set.groups) {
+        view.load_group(need.downstream, find(records.groups, need.downstream));
     }
     for (const auto& key : set.work) {
         view.load_work(key, find(records.work, key));

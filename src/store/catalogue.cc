@@ -160,8 +160,8 @@ const std::string attempts_delete = "DELETE FROM ff_attempt WHERE eid = $1";
 const std::string idempotency_delete_own =
     "DELETE FROM ff_idempotency WHERE namespace = $1 AND idempotency_key = $2"
     " AND execution_id = $3";
-// In numbers: phase 4 is terminal, outcome 1 success, dependency 1 satisfied and 2 impossible. What is looked for is
-// what the view ff_edge_now completes.
+// What is looked for is what the view ff_edge_now completes. In numbers: phase 4 is terminal,
+// outcome 1 success, dependency 1 satisfied and 2 impossible.
 std::string spell_out_edges(const std::string& ids) {
     return "UPDATE ff_edge SET"
            " dependency_state = CASE u.terminal_outcome WHEN 1 THEN 1 ELSE 2 END,"

@@ -619,7 +619,8 @@ constexpr std::string_view open_waitpoints = R"sql(
 )sql";
 
 // Edges as they are, with what the ends of their upstreams imply and nobody wrote into them
-// (store/implied.h). In numbers: phase 4 is terminal, outcome 1 success, dependency 1 satisfied and 2 impossible.
+// (store/implied.h). In numbers: phase 4 is terminal, outcome 1 success, dependency 1 satisfied and
+// 2 impossible.
 constexpr std::string_view implied_edges = R"sql(
 ALTER TABLE ff_exec_core ADD COLUMN edges_told @int NOT NULL DEFAULT 0;
 CREATE VIEW ff_edge_now AS SELECT
@@ -631,8 +632,8 @@ CREATE VIEW ff_edge_now AS SELECT
     CASE WHEN u.eid IS NULL THEN e.resolved_at ELSE u.completed_at END AS resolved_at,
     e.fence_replays
 FROM ff_edge e LEFT JOIN ff_exec_core u ON u.id = e.upstream_id AND u.edges_told = 1
-    AND u.lifecycle_phase = 4 AND e.edge_state = 1 AND e.dependency_state = 0 AND e.dependency_kind = 0
-    AND e.condition IS NULL AND e.fence_replays IS NULL;
+    AND u.lifecycle_phase = 4 AND e.edge_state = 1 AND e.dependency_state = 0
+    AND e.dependency_kind = 0 AND e.condition IS NULL AND e.fence_replays IS NULL;
 )sql";
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> sqlite_tokens{{

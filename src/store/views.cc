@@ -125,7 +125,7 @@ std::string edges(Dialect d) {
 }
 
 /// Groups that have no row, made from their only edges (store/implied.h). In numbers: dependency 1
-/// is satisfied, 2 impossible, 3 not taken; outcome 5 skipped; a group is 1 satisfied, 2 impossible.
+/// is satisfied, 2 impossible, 3 not taken; outcome 5 skipped; a group 1 satisfied, 2 impossible.
 constexpr std::string_view implied_groups =
     " UNION ALL SELECT e.flow_id, e.downstream_id, 0, 1, 0,"
     " CASE e.dependency_state WHEN 1 THEN 1 WHEN 2 THEN 2 WHEN 3 THEN 2 ELSE 0 END, 1, "

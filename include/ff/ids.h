@@ -7,6 +7,7 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <span>
@@ -172,7 +173,13 @@ Uuid new_uuid();
 
 template <>
 struct std::hash<ff::Uuid> {
-    std::size_t operator()(const ff::Uuid& id) const noexcept;
+    std::size_t operator()(const ff::Uuid& id) const noexcept {
+        std::array<std::uint64_t, 2> words;
+        std::memcpy(words.data(), id.bytes.data(), sizeof words);
+        const std::uint64_t mixed =
+            (words[0] ^ (words[1] * 0x9e3779b97f4a7c15)) * 0xbf58476d1ce4e5b9;
+        return mixed ^ (mixed >> 32);
+    }
 };
 template <class Tag>
 struct std::hash<ff::UuidId<Tag>> {
@@ -182,5 +189,7 @@ struct std::hash<ff::UuidId<Tag>> {
 };
 template <>
 struct std::hash<ff::ExecutionId> {
-    std::size_t operator()(const ff::ExecutionId& id) const noexcept;
+    std::size_t operator()(const ff::ExecutionId& id) const noexcept {
+        return std::hash<ff::Uuid>{}(id.uuid) + id.partition * 0x9e3779b97f4a7c15;
+    }
 };

@@ -498,14 +498,3 @@ Uuid new_uuid() {
 }
 
 }  // namespace ff
-
-std::size_t std::hash<ff::Uuid>::operator()(const ff::Uuid& id) const noexcept {
-    std::array<std::uint64_t, 2> words;
-    std::memcpy(words.data(), id.bytes.data(), sizeof words);
-    const std::uint64_t mixed = (words[0] ^ (words[1] * 0x9e3779b97f4a7c15)) * 0xbf58476d1ce4e5b9;
-    return mixed ^ (mixed >> 32);
-}
-
-std::size_t std::hash<ff::ExecutionId>::operator()(const ff::ExecutionId& id) const noexcept {
-    return std::hash<ff::Uuid>{}(id.uuid) + id.partition * 0x9e3779b97f4a7c15;
-}

@@ -70,8 +70,10 @@ std::size_t free_places(const Flow& flow) {
 }
 
 void read_waiting(const Snapshot& view, const Flow& flow, ReadSet& set) {
-    const std::string gate = gate_of(flow.id);
-    if (flow.max_active_members > 0 && !view.knows_parked(gate)) {
+    if (flow.max_active_members == 0) {
+        return;
+    }
+    if (const std::string gate = gate_of(flow.id); !view.knows_parked(gate)) {
         set.parked.emplace_back(gate, flow.max_active_members + parked_looked_at);
     }
 }
@@ -241,7 +243,9 @@ Decision<Done> decide_cancel_member(const Snapshot& view, const FlowWork& work,
 
 Decision<Done> decide_counted(const Snapshot& view, const FlowWork& work, const Context& ctx) {
     GraphEdit edit(view, ctx);
-    edit.count_end(work.key.flow, work.reason.value_or(""));
+    for (std::uint32_t i = 0; i < work.times; ++i) {
+        edit.count_end(work.key.flow, work.reason.value_or(""));
+    }
     if (const Flow* flow = edit.flow(work.key.flow)) {
         let_pass(edit, view, flow->id, free_places(*flow), ctx);
     }

@@ -110,6 +110,23 @@ void arm_flow(Flow& flow, DurationMs retention_default_ms) {
     flow.held = is_held(flow);
 }
 
+namespace {
+
+/// Work that counts a good end of the flow, if there is some among the last: members of a flow often
+/// end together.
+FlowWork* good_end_of(const FlowId& flow, std::vector<FlowWork>& out) {
+    constexpr std::size_t looked_at = 64;
+    const std::size_t from = out.size() - std::min(out.size(), looked_at);
+    const auto found = std::ranges::find_if(out.begin() + static_cast<std::ptrdiff_t>(from),
+                                            out.end(), [&](const FlowWork& work) {
+                                                return work.key.kind == FlowWorkKind::counted &&
+                                                       work.key.flow == flow && work.reason == "";
+                                            });
+    return found == out.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
 void add_follow_ups(const Execution* before, const Execution& after, TimestampMs now,
                     std::vector<FlowWork>& out) {
     if (!after.flow_id) {
@@ -121,7 +138,12 @@ void add_follow_ups(const Execution* before, const Execution& after, TimestampMs
     if (before != nullptr && before->flow_id && !is_terminal(before->state) &&
         is_terminal(after.state)) {
         const bool bad = is_bad_end(after);
-        add(FlowWorkKind::counted, bad ? std::string(to_string(after.state.outcome)) : "");
+        FlowWork* alike = bad ? nullptr : good_end_of(*after.flow_id, out);
+        if (alike != nullptr) {
+            alike->times += 1;
+        } else {
+            add(FlowWorkKind::counted, bad ? std::string(to_string(after.state.outcome)) : "");
+        }
         add(FlowWorkKind::ended);
     }
     if (before != nullptr && before->holds_flow_slot && !after.holds_flow_slot) {

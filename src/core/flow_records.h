@@ -120,6 +120,7 @@ struct FlowWork {
     FlowWorkKey key;
     std::optional<std::string> reason;
     TimestampMs due_at = 0;
+    std::uint32_t times = 1;  ///< of `counted`: so many ended alike; it is not written
 
     bool operator==(const FlowWork&) const = default;
 };

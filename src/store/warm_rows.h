@@ -20,7 +20,12 @@ namespace ff::store {
 template <class Key, class Row>
 class Recent {
   public:
-    explicit Recent(std::size_t limit) : limit_(limit) {}
+    explicit Recent(std::size_t limit) : limit_(limit) {
+        // Thousands of rows are more than the caches hold: every key that is passed on the way
+        // counts.
+        young_.max_load_factor(load_max);
+        old_.max_load_factor(load_max);
+    }
 
     std::optional<Row> take(const Key& key) {
         for (Rows* rows : {&young_, &old_}) {
@@ -34,7 +39,7 @@ class Recent {
         old_.erase(key);
         young_.insert_or_assign(key, std::move(row));
         if (young_.size() > limit_) {
-            old_ = std::exchange(young_, {});
+            grow_old();
         }
     }
     /// The row itself, to be looked at or changed; null when it is not there.
@@ -58,7 +63,7 @@ class Recent {
         }
         Row& row = young->second;  // stays where it is
         if (young_.size() > limit_) {
-            old_ = std::exchange(young_, {});
+            grow_old();
         }
         return row;
     }
@@ -78,6 +83,12 @@ class Recent {
 
   private:
     using Rows = std::unordered_map<Key, Row>;
+    static constexpr float load_max = 0.5F;
+
+    void grow_old() {
+        std::swap(old_, young_);
+        young_.clear();
+    }
 
     const std::size_t limit_;
     Rows young_;

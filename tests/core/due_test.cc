@@ -2,6 +2,7 @@
 // Spec 02 sections 5.10, 9.2.1 and 9.7.1; core/derive.h.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "support/scenario.h"
@@ -472,6 +473,44 @@ TEST(Bucket, lists_the_rare_conditions_and_none_of_the_common_ones) {
     e.state.phase = LifecyclePhase::runnable;
     e.state.eligibility = EligibilityState::blocked_by_dependencies;
     EXPECT_EQ(bucket(e), Bucket::waiting_children);
+}
+
+// ---------------------------------------------------------------------------------- follow-ups
+
+TEST(FollowUps, good_ends_of_a_flow_are_counted_together_and_bad_ones_each) {
+    const auto member = [](std::uint8_t flow, TerminalOutcome outcome) {
+        Execution e;
+        e.flow_id = FlowId{};
+        e.flow_id->uuid.bytes[0] = flow;
+        if (outcome != TerminalOutcome::none) {
+            e.state.phase = LifecyclePhase::terminal;
+            e.state.outcome = outcome;
+        }
+        return e;
+    };
+    std::vector<FlowWork> work;
+    const auto end = [&](std::uint8_t flow, TerminalOutcome outcome) {
+        const Execution before = member(flow, TerminalOutcome::none);
+        add_follow_ups(&before, member(flow, outcome), 5, work);
+    };
+    end(1, TerminalOutcome::success);
+    end(2, TerminalOutcome::success);
+    end(1, TerminalOutcome::failed);
+    end(1, TerminalOutcome::skipped);
+    end(1, TerminalOutcome::failed);
+    end(1, TerminalOutcome::success);
+    Lines counted;
+    for (const FlowWork& piece : work) {
+        if (piece.key.kind == FlowWorkKind::counted) {
+            counted.push_back(std::to_string(piece.key.flow.uuid.bytes[0]) + *piece.reason + " x" +
+                              std::to_string(piece.times));
+        }
+    }
+    EXPECT_EQ(counted, (Lines{"1 x3", "2 x1", "1failed x1", "1failed x1"}));
+    EXPECT_EQ(std::ranges::count(work, FlowWorkKind::ended,
+                                 [](const FlowWork& piece) { return piece.key.kind; }),
+              6)
+        << "each is told to those who wait for it";
 }
 
 }  // namespace

@@ -112,8 +112,8 @@ void arm_flow(Flow& flow, DurationMs retention_default_ms) {
 
 namespace {
 
-/// Work that counts a good end of the flow, if there is some among the last: members of a flow often
-/// end together.
+/// Work that counts a good end of the flow, if there is some among the last: members of a flow
+/// often end together.
 FlowWork* good_end_of(const FlowId& flow, std::vector<FlowWork>& out) {
     constexpr std::size_t looked_at = 64;
     const std::size_t from = out.size() - std::min(out.size(), looked_at);

@@ -121,6 +121,14 @@ EdgeGroup implied_group(const Edge& only) {
     return group;
 }
 
+std::optional<EdgeGroup> or_implied(std::optional<EdgeGroup> row, const FlowId& flow,
+                                    const std::vector<Edge>& inbound) {
+    if (!row && inbound.size() == 1 && inbound.front().key.flow == flow) {
+        row = implied_group(inbound.front());
+    }
+    return row;
+}
+
 std::vector<ExecutionId> leave_out_implied(Snapshot& snapshot) {
     std::vector<ExecutionId> spelled_out;
     for (ExecutionCell& cell : snapshot.cells) {

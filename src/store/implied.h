@@ -26,6 +26,10 @@ std::optional<core::Edge> resolved_by_end(const core::Edge& edge, const core::Ex
 /// The group of an execution with one inbound edge.
 core::EdgeGroup implied_group(const core::Edge& only);
 
+/// The group of an execution that was looked for: its row, or what its only edge implies.
+std::optional<core::EdgeGroup> or_implied(std::optional<core::EdgeGroup> row, const FlowId& flow,
+                                          const std::vector<core::Edge>& inbound);
+
 /// Before any row is written: marks the edges and groups that are not to be, and has the executions
 /// say it for them. Answers with the executions whose end goes: their edges must be spelled out
 /// before anything else is written.

@@ -74,14 +74,7 @@ std::vector<core::EdgeGroup> MemoryRows::groups_of(const FlowId& flow) const {
 
 std::optional<core::EdgeGroup> MemoryRows::group(const FlowId& flow,
                                                  const ExecutionId& downstream) const {
-    auto row = find_row(groups, {flow, downstream});
-    if (!row) {
-        const auto edges_to = edges_in(downstream);
-        if (edges_to.size() == 1 && edges_to.front().key.flow == flow) {
-            row = implied_group(edges_to.front());
-        }
-    }
-    return row;
+    return or_implied(find_row(groups, {flow, downstream}), flow, edges_in(downstream));
 }
 
 std::vector<core::FlowWork> MemoryRows::work_of(const FlowId& flow) const {

@@ -267,13 +267,11 @@ expected<std::optional<core::EdgeGroup>> SqlReader<Statements>::group(
     put_value(s, Kind::bytes, flow);
     put_value(s, Kind::bytes, downstream);
     FF_TRY(auto row, select_one<core::EdgeGroup>(s));
-    if (!row) {
-        FF_TRY(const auto edges, inbound(downstream));
-        if (edges.size() == 1 && edges.front().key.flow == flow) {
-            row = implied_group(edges.front());
-        }
+    if (row) {
+        return row;
     }
-    return row;
+    FF_TRY(const auto edges, inbound(downstream));
+    return or_implied(std::nullopt, flow, edges);
 }
 
 template <class Statements>

@@ -168,19 +168,21 @@ void WarmRows::committed(const core::Snapshot& snapshot) {
         return;  // nothing changes a graph without its flow
     }
     committed_edges(snapshot);
+    bool any_deleted = false;
     for (const auto& [id, cell] : snapshot.flows) {
         if (cell.flow.current() && !cell.flow.current()->finished_at) {
             flows_.keep(id, *cell.flow.current());
         } else if (cell.flow.dirty) {
             flows_.drop(id);
         }
-        if (cell.deleted) {
-            // Its edges and groups went with it, whoever they belonged to. Rare: all go.
-            executions_.each([](WarmExecution& warm) {
-                warm.group.reset();
-                warm.outbound.reset();
-            });
-        }
+        any_deleted = any_deleted || cell.deleted;
+    }
+    if (any_deleted) {
+        // Their edges and groups went with them, whoever they belonged to. Rare: all go.
+        executions_.each([](WarmExecution& warm) {
+            warm.group.reset();
+            warm.outbound.reset();
+        });
     }
 }
 

@@ -418,6 +418,28 @@ TEST_F(GroupCommit, ABatchHoldsOnlySoMany) {
     EXPECT_EQ(engine_->stats().batches, batches + 10);
 }
 
+TEST_F(GroupCommit, AGraphCountsAsItsNodesInABatch) {
+    EngineOptions options;
+    options.batch_commands_max = 10;
+    open(options);
+    SubmitFlow graph{.flow_kind = "dag", .ns = "acme"};
+    for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+        graph.nodes.push_back({.name = name, .execution = job()});
+    }
+    Answers answers(8);
+    block_writer(answers, 0);
+    const std::uint64_t batches = engine_->stats().batches;
+    for (std::size_t i = 1; i <= 3; ++i) {
+        engine_->call(graph, answers.at(i));
+    }
+    for (std::size_t i = 4; i <= 7; ++i) {
+        engine_->call(job(), answers.at(i));
+    }
+    store_->let_go();
+    EXPECT_EQ(answers.all(), std::vector<std::string>(8, "ok"));
+    EXPECT_EQ(engine_->stats().batches, batches + 3) << "the last has room for the four";
+}
+
 TEST_F(GroupCommit, CommandsOfOneCallerRunInTheirOrder) {
     Answers answers(6);
     block_writer(answers, 0);

@@ -200,6 +200,29 @@ TEST_P(StoreContract, a_flow_that_is_there_cannot_be_made_again) {
     EXPECT_EQ(find_flow(store(), 1), flow_of(1));
 }
 
+TEST_P(StoreContract, one_edge_too_many_among_many_new_ones_refuses_them_all) {
+    put(store(), changes(flow_of(1), edge_of(1, 9, 1, 2)));
+    {
+        Transaction transaction(store());
+        core::Changes many = changes(flow_of(2));
+        for (std::uint64_t n = 1; n <= 40; ++n) {
+            many.put_edges.push_back(edge_of(1, n, 1, 3));
+        }
+        transaction.apply_blind(std::move(many));
+        EXPECT_FALSE(transaction.commit()) << "the ninth is there already";
+    }
+    EXPECT_FALSE(find_flow(store(), 2));
+    EXPECT_EQ(look(store(), [](Reader& r) { return r.edges_of_flow(flow_id_of(1)); }),
+              std::vector{edge_of(1, 9, 1, 2)});
+    core::Changes others = changes(flow_of(2));
+    for (std::uint64_t n = 1; n <= 40; ++n) {
+        others.put_edges.push_back(edge_of(2, n, 5, 6));
+    }
+    put(store(), std::move(others));
+    EXPECT_EQ(look(store(), [](Reader& r) { return r.edges_of_flow(flow_id_of(2)); }).size(), 40U)
+        << "the store goes on";
+}
+
 TEST_P(StoreContract, flows_of_a_transaction_that_is_given_up_are_not_there) {
     put(store(), changes(flow_of(1), edge_of(1, 1, 1, 2), work_of(1, FlowWorkKind::ended, 1)));
     {

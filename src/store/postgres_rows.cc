@@ -82,4 +82,75 @@ std::string delete_set_text(const TableInfo& table, int first) {
            ") AS u(" + columns.names + ") WHERE " + columns.matches;
 }
 
+PgArray::Type array_type(Kind kind) {
+    switch (kind) {
+        case Kind::integer: return PgArray::Type::integers;
+        case Kind::text: return PgArray::Type::texts;
+        case Kind::bytes: return PgArray::Type::bytes;
+    }
+    return PgArray::Type::bytes;
+}
+
+// ----------------------------------------------------------------------------------- PgTableSets
+
+bool PgTableSets::holds_event_numbers(const Set& set) const {
+    for (std::size_t i = 0; i < table_.columns.size(); ++i) {
+        if ((set.mask >> i & 1U) != 0 && is_event_number(table_.columns[i].name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+PgParams PgTableSets::params_of(const Set& set) const {
+    std::vector<PgArray> arrays;
+    for (std::size_t i = 0; i < table_.columns.size(); ++i) {
+        if ((set.mask >> i & 1U) != 0) {
+            arrays.emplace_back(array_type(table_.columns[i].kind));
+        }
+    }
+    for (const void* row : set.rows) {
+        put_(arrays, row, set.mask);
+    }
+    PgParams params;
+    for (const PgArray& array : arrays) {
+        params.array(array);
+    }
+    return params;
+}
+
+template <class Emit>
+void PgTableSets::each(EventBase base, Emit emit) {
+    if (!erasures_.rows.empty()) {
+        emit(erasures_, [&](int first) { return delete_set_text(table_, first); });
+    }
+    if (!inserts_.rows.empty()) {
+        emit(inserts_,
+             [&](int first) { return insert_set_text(table_, inserts_.mask, false, first, base); });
+    }
+    if (!puts_.rows.empty()) {
+        emit(puts_,
+             [&](int first) { return insert_set_text(table_, puts_.mask, true, first, base); });
+    }
+    if (!updates_.rows.empty()) {
+        emit(updates_,
+             [&](int first) { return update_set_text(table_, updates_.mask, first, base); });
+    }
+}
+
+void PgTableSets::queue(PgConnection& connection, std::int64_t events) {
+    each(EventBase::counter, [&](const Set& set, auto text) {
+        PgParams params = params_of(set);
+        if (&set != &erasures_ && holds_event_numbers(set)) {
+            params.integer(events);
+        }
+        connection.queue(text(1), std::move(params));
+    });
+}
+
+void PgTableSets::chain(PgChain& chain) {
+    each(EventBase::drawn,
+         [&](const Set& set, auto text) { chain.add(text(chain.next()), params_of(set)); });
+}
+
 }  // namespace ff::store

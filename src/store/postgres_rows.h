@@ -7,6 +7,8 @@
 // becomes visible behind one that was seen.
 #pragma once
 
+#include <forward_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -22,14 +24,8 @@ namespace ff::store {
 /// Columns that hold numbers of events.
 bool is_event_number(std::string_view column);
 
-inline PgArray::Type array_type(Kind kind) {
-    switch (kind) {
-        case Kind::integer: return PgArray::Type::integers;
-        case Kind::text: return PgArray::Type::texts;
-        case Kind::bytes: return PgArray::Type::bytes;
-    }
-    return PgArray::Type::bytes;
-}
+/// The array that holds values kept so.
+PgArray::Type array_type(Kind kind);
 
 /// Where a set finds the number of the event before the batch's first, as n.base.
 enum class EventBase : std::uint8_t {
@@ -81,17 +77,70 @@ class PgChain {
     int count_ = 0;
 };
 
-/// What a batch does to one table. Rows are kept by address until queue().
-template <class Row>
-class PgRowSet {
+/// What a batch does to one table, whatever its rows are. They are kept by address until queue().
+class PgTableSets {
   public:
+    PgTableSets(const PgTableSets&) = delete;
+    PgTableSets& operator=(const PgTableSets&) = delete;
+
+    [[nodiscard]] std::size_t size() const {
+        return inserts_.rows.size() + puts_.rows.size() + updates_.rows.size() + erased();
+    }
+    [[nodiscard]] std::size_t erased() const { return erasures_.rows.size(); }
+
+    /// Queues the statements; `events` is how many numbers of events the batch draws.
+    void queue(PgConnection& connection, std::int64_t events);
+    /// Puts them into a chain; events are drawn in it, if at all.
+    void chain(PgChain& chain);
+
+  protected:
+    /// Puts the masked columns of a row, each into the next of the arrays.
+    using PutRow = void (*)(std::vector<PgArray>& to, const void* row, ColumnMask mask);
+    /// Rows with all columns that any of them needs: a row that has nothing new in one of them
+    /// writes what it has.
+    struct Set {
+        std::vector<const void*> rows;
+        ColumnMask mask = 0;
+
+        void add(const void* row, ColumnMask columns) {
+            rows.push_back(row);
+            mask |= columns;
+        }
+    };
+
+    PgTableSets(const TableInfo& table, PutRow put) : table_(table), put_(put) {}
+    ~PgTableSets() = default;
+
+    Set inserts_;
+    Set puts_;
+    Set updates_;
+    Set erasures_;
+
+  private:
+    [[nodiscard]] bool holds_event_numbers(const Set& set) const;
+    [[nodiscard]] PgParams params_of(const Set& set) const;
+    /// Calls `emit` for each statement there is, with the set it writes and what gives its text
+    /// from the number of its first parameter.
+    template <class Emit>
+    void each(EventBase base, Emit emit);
+
+    const TableInfo& table_;
+    PutRow put_;
+};
+
+/// The same with the type of the rows.
+template <class Row>
+class PgRowSet : public PgTableSets {
+  public:
+    PgRowSet() : PgTableSets(table_info<Row>, &PgRowSet::put_row) {}
+
     /// A row whose key is new.
-    void insert(const Row& row) { add(inserts_, row, insert_mask(row)); }
+    void insert(const Row& row) { inserts_.add(&row, insert_mask(row)); }
     /// A row that may replace one of the same key.
-    void put(const Row& row) { add(puts_, row, insert_mask(row)); }
+    void put(const Row& row) { puts_.add(&row, insert_mask(row)); }
     void update(const Row& before, const Row& after) {
         if (const ColumnMask mask = difference(before, after); mask != 0) {
-            add(updates_, after, mask);
+            updates_.add(&after, mask | key_mask<Row>());
         }
     }
     /// What the store had, if anything, becomes this, if anything.
@@ -102,106 +151,24 @@ class PgRowSet {
             insert(after);
         }
     }
-    void erase(Row row) { erased_.push_back(std::move(row)); }
-
-    [[nodiscard]] std::size_t size() const {
-        return inserts_.rows.size() + puts_.rows.size() + updates_.rows.size() + erased_.size();
-    }
-
-    [[nodiscard]] std::size_t erased() const { return erased_.size(); }
-
-    /// Queues the statements; `events` is how many numbers of events the batch draws.
-    void queue(PgConnection& connection, std::int64_t events) {
-        each(EventBase::counter, [&](auto text, const Set& set) {
-            PgParams params = params_of(set);
-            if (set.numbered) {
-                params.integer(events);
-            }
-            connection.queue(text(1), std::move(params));
-        });
-    }
-    /// Puts them into a chain; events are drawn in it, if at all.
-    void chain(PgChain& chain) {
-        each(EventBase::drawn,
-             [&](auto text, const Set& set) { chain.add(text(chain.next()), params_of(set)); });
+    void erase(Row row) {
+        erased_.push_front(std::move(row));
+        erasures_.add(&erased_.front(), key_mask<Row>());
     }
 
   private:
-    /// Rows with all columns that any of them needs: a row that has nothing new in one of them
-    /// writes what it has.
-    struct Set {
-        std::vector<const Row*> rows;
-        ColumnMask mask = 0;
-        bool numbered = false;  ///< among them numbers of events
-    };
-
-    static void add(Set& set, const Row& row, ColumnMask mask) {
-        set.rows.push_back(&row);
-        set.mask |= mask;
-    }
-
-    /// Calls `emit` for each statement there is, with what gives its text from the number of its
-    /// first parameter.
-    template <class Emit>
-    void each(EventBase base, Emit emit) {
-        constexpr const TableInfo& table = table_info<Row>;
-        if (!erased_.empty()) {
-            Set set;
-            for (const Row& row : erased_) {
-                set.rows.push_back(&row);
-            }
-            set.mask = key_mask<Row>();
-            emit([&](int first) { return delete_set_text(table, first); }, set);
-        }
-        const auto changes = [&](Set& set, auto text) {
-            if (!set.rows.empty()) {
-                for (std::size_t i = 0; i < column_count<Row>; ++i) {
-                    set.numbered = set.numbered || ((set.mask >> i & 1U) != 0 &&
-                                                    is_event_number(column_infos<Row>[i].name));
-                }
-                emit([&](int first) { return text(set.mask, first); }, set);
+    static void put_row(std::vector<PgArray>& to, const void* row, ColumnMask mask) {
+        std::size_t i = 0;
+        auto array = to.begin();
+        const auto put = [&](const ColumnInfo& column, const auto& value) {
+            if ((mask >> i++ & 1U) != 0) {
+                put_value(*array++, column.kind, value);
             }
         };
-        changes(inserts_, [&](ColumnMask mask, int first) {
-            return insert_set_text(table, mask, false, first, base);
-        });
-        changes(puts_, [&](ColumnMask mask, int first) {
-            return insert_set_text(table, mask, true, first, base);
-        });
-        updates_.mask |= key_mask<Row>();
-        changes(updates_, [&](ColumnMask mask, int first) {
-            return update_set_text(table, mask, first, base);
-        });
+        for_each_column<Row>(put, *static_cast<const Row*>(row));
     }
 
-    static PgParams params_of(const Set& set) {
-        std::vector<PgArray> arrays;
-        for (std::size_t i = 0; i < column_count<Row>; ++i) {
-            if ((set.mask >> i & 1U) != 0) {
-                arrays.emplace_back(array_type(column_infos<Row>[i].kind));
-            }
-        }
-        for (const Row* row : set.rows) {
-            std::size_t i = 0;
-            auto array = arrays.begin();
-            const auto put = [&](const ColumnInfo& column, const auto& value) {
-                if ((set.mask >> i++ & 1U) != 0) {
-                    put_value(*array++, column.kind, value);
-                }
-            };
-            for_each_column<Row>(put, *row);
-        }
-        PgParams params;
-        for (const PgArray& array : arrays) {
-            params.array(array);
-        }
-        return params;
-    }
-
-    Set inserts_;
-    Set puts_;
-    Set updates_;
-    std::vector<Row> erased_;
+    std::forward_list<Row> erased_;
 };
 
 /// Inserts and deletes of a narrow table that is all key.

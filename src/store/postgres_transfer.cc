@@ -9,6 +9,7 @@
 #include "store/migrate.h"
 #include "store/postgres_keeper.h"
 #include "store/postgres_rows.h"
+#include "store/row_text.h"
 #include "store/transfer_sql.h"
 
 namespace ff::store {
@@ -79,41 +80,31 @@ bool is_refusal(const Error& error) {
     return state.starts_with("23") || state.starts_with("22") || state.starts_with("54");
 }
 
-/// Sink that looks for text PostgreSQL cannot hold.
-class TextCheck {
-  public:
-    void null() {}
-    void integer(std::int64_t) {}
-    void bytes(std::string_view) {}
-    void bytes_copy(const std::string&) {}
-    void text(std::string_view value) {
-        std::size_t at = 0;
-        while (at < value.size() && !bad_) {
-            const CodePoint c = decode_utf8(value, at);
-            bad_ = c.bytes == 0 || c.value == 0;
-            at += c.bytes;
+/// Text that PostgreSQL cannot hold?
+bool is_bad_text(std::string_view text) {
+    for (std::size_t at = 0; at < text.size();) {
+        const CodePoint c = decode_utf8(text, at);
+        if (c.bytes == 0 || c.value == 0) {
+            return true;
         }
+        at += c.bytes;
     }
-    void text_copy(const std::string& value) { text(value); }
-    [[nodiscard]] bool bad() const { return bad_; }
-
-  private:
-    bool bad_ = false;
-};
+    return false;
+}
 
 /// Why a row was refused, in words that name the column where that can be told.
 template <class Row>
 std::string why_refused(const Row& row, const Error& error) {
     std::string out;
-    const auto look = [&](const ColumnInfo& column, const auto& value) {
-        TextCheck check;
-        put_value(check, column.kind, value);
-        if (check.bad() && out.empty()) {
-            out = std::string(column.name) +
-                  ": holds a NUL byte or is not UTF-8, which PostgreSQL cannot keep as text";
-        }
-    };
-    for_each_column<Row>(look, row);
+    each_value(
+        row, table_info<Row>.all_columns(),
+        [&](const ColumnInfo& column, const StoredValue& value) {
+            if (value.type == StoredValue::Type::text && out.empty() && is_bad_text(value.bytes)) {
+                out = std::string(column.name) +
+                      ": holds a NUL byte or is not UTF-8, which PostgreSQL cannot keep as "
+                      "text";
+            }
+        });
     return out.empty() ? error.detail : out;
 }
 

@@ -57,32 +57,46 @@ std::string unknown_column(std::span<const ColumnInfo> columns, const js::Object
     return "";
 }
 
-void RowText::begin() {
-    out_ += first_ ? "\"" : ",\"";
-    out_ += name_;  // our own names need no escapes
-    out_ += "\":";
-    first_ = false;
-}
-
-void RowText::integer(std::int64_t value) {
-    begin();
-    out_ += std::to_string(value);
-}
-
-void RowText::text(std::string_view value) {
-    begin();
-    if (is_valid_utf8(value)) {
-        js::append_quoted(out_, value);
+void append_member(std::string& out, const ColumnInfo& column, const StoredValue& value) {
+    using Type = StoredValue::Type;
+    if (value.type == Type::null) {
+        return;
+    }
+    out += out.ends_with('{') ? "\"" : ",\"";
+    out += column.name;  // our own names need no escapes
+    out += "\":";
+    if (value.type == Type::integer) {
+        out += std::to_string(value.number);
+    } else if (value.type == Type::bytes) {
+        append_hex(out, value.bytes);
+    } else if (is_valid_utf8(value.bytes)) {
+        js::append_quoted(out, value.bytes);
     } else {
-        out_ += "{\"hex\":";
-        append_hex(out_, value);
-        out_ += '}';
+        out += "{\"hex\":";
+        append_hex(out, value.bytes);
+        out += '}';
     }
 }
 
-void RowText::bytes(std::string_view value) {
-    begin();
-    append_hex(out_, value);
+const js::Value* member_of(const js::Value& object, const ColumnInfo& column, bool required,
+                           std::string& fault) {
+    if (!fault.empty()) {
+        return nullptr;
+    }
+    const js::Value* member = object.find(column.name);
+    if (member != nullptr && !member->is_null()) {
+        return member;
+    }
+    if (required) {
+        note_fault(column, "is missing", fault);
+    }
+    return nullptr;
+}
+
+void note_fault(const ColumnInfo& column, const std::string& what, std::string& fault) {
+    if (!what.empty()) {
+        fault = std::string(column.name) + ": " + what;
+    }
 }
 
 void ColumnValue::fail(std::string what) {

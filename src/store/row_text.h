@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,41 +18,57 @@ std::string encode_hex(std::string_view bytes);
 /// Nothing unless the text is pairs of lower-case digits.
 std::optional<std::string> decode_hex(std::string_view text);
 
-/// Sink of one row's columns: name the column, then put its value. A null is left out.
-class RowText {
-  public:
-    explicit RowText(std::string& out) : out_(out) {}
+/// A value as it is stored, good during the call that it is given to.
+struct StoredValue {
+    enum class Type : std::uint8_t { null, integer, text, bytes };
+    Type type = Type::null;
+    std::int64_t number = 0;
+    std::string_view bytes;  ///< of texts too
+};
+using TakeValue = std::function<void(const ColumnInfo&, const StoredValue&)>;
 
-    void column(const char* name) { name_ = name; }
-    void null() {}
-    void integer(std::int64_t value);
-    void text(std::string_view value);
-    void bytes(std::string_view value);
+/// Sink that passes values on: what is done with them is compiled once, not for each table.
+class StoredValues {
+  public:
+    explicit StoredValues(const TakeValue& take) : take_(take) {}
+
+    void column(const ColumnInfo& column) { column_ = &column; }
+    void null() { take_(*column_, {}); }
+    void integer(std::int64_t value) { take_(*column_, {StoredValue::Type::integer, value, {}}); }
+    void text(std::string_view value) { take_(*column_, {StoredValue::Type::text, 0, value}); }
+    void bytes(std::string_view value) { take_(*column_, {StoredValue::Type::bytes, 0, value}); }
     void text_copy(const std::string& value) { text(value); }
     void bytes_copy(const std::string& value) { bytes(value); }
 
   private:
-    void begin();
-
-    std::string& out_;
-    const char* name_ = nullptr;
-    bool first_ = true;
+    const TakeValue& take_;
+    const ColumnInfo* column_ = nullptr;
 };
 
-/// `{"column":value,…}`.
+/// Calls with each masked column, in column order.
 template <class Row>
-void append_row(std::string& out, const Row& row) {
-    const ColumnMask mask = insert_mask(row);
-    out += '{';
-    RowText sink(out);
+void each_value(const Row& row, ColumnMask mask, const TakeValue& take) {
+    StoredValues sink(take);
     std::size_t i = 0;
     const auto put = [&](const ColumnInfo& column, const auto& value) {
         if ((mask >> i++ & 1U) != 0) {
-            sink.column(column.name);
+            sink.column(column);
             put_value(sink, column.kind, value);
         }
     };
     for_each_column<Row>(put, row);
+}
+
+/// Adds `"column":value` to an object that is being written; nothing for a null.
+void append_member(std::string& out, const ColumnInfo& column, const StoredValue& value);
+
+/// `{"column":value,…}`.
+template <class Row>
+void append_row(std::string& out, const Row& row) {
+    out += '{';
+    each_value(row, insert_mask(row), [&](const ColumnInfo& column, const StoredValue& value) {
+        append_member(out, column, value);
+    });
     out += '}';
 }
 
@@ -83,29 +100,28 @@ std::string unknown_extra(std::string_view text);
 /// The first member that is no column; empty when there is none.
 std::string unknown_column(std::span<const ColumnInfo> columns, const js::Object& object);
 
-/// Takes one column from its member of the object, unless there was a fault before.
+/// The member of a column, unless it is absent or there was a fault before. One that is absent and
+/// required is a fault.
+const js::Value* member_of(const js::Value& object, const ColumnInfo& column, bool required,
+                           std::string& fault);
+/// Notes what the source of a column says is wrong with it.
+void note_fault(const ColumnInfo& column, const std::string& what, std::string& fault);
+
 template <class Value>
 void take_member(const js::Value& object, const ColumnInfo& column, bool named, Value& value,
                  std::string& fault) {
-    const js::Value* member = object.find(column.name);
-    const bool absent = member == nullptr || member->is_null();
-    const bool required = named && !is_optional<Value>::value;
-    if (!fault.empty() || (absent && !required)) {
-        return;
-    }
-    if (absent) {
-        fault = std::string(column.name) + ": is missing";
+    const js::Value* member = member_of(object, column, named && !is_optional<Value>::value, fault);
+    if (member == nullptr) {
         return;
     }
     ColumnValue source(*member, column.kind);
     take_value(source, column.name, value);
-    std::string what = source.fault();
+    note_fault(column, source.fault(), fault);
     if constexpr (std::is_same_v<Value, core::ExecutionExtra>) {
-        if (what.empty() && member->if_string() != nullptr) {
-            what = unknown_extra(*member->if_string());
+        if (fault.empty() && member->if_string() != nullptr) {
+            note_fault(column, unknown_extra(*member->if_string()), fault);
         }
     }
-    fault = what.empty() ? "" : std::string(column.name) + ": " + what;
 }
 
 /// Takes every column. Answers `<column>: <what is wrong with it>`, or empty.

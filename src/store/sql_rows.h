@@ -26,13 +26,11 @@ expected<void> take_checked(Statement& statement, const char* name, T& value) {
     return check_row(statement);
 }
 
-/// Takes the row a SELECT of all columns stands on.
+/// Takes the row a SELECT of all columns stands on into a new record.
 template <class Row, class Statement>
-expected<Row> take_row(Statement& statement) {
-    Row row;
+expected<void> take_row(Statement& statement, Row& row) {
     take_columns(statement, row);
-    FF_TRY_VOID(check_row(statement));
-    return row;
+    return check_row(statement);
 }
 
 /// The first row of a bound SELECT, or nothing.
@@ -41,7 +39,7 @@ expected<std::optional<Row>> select_one(Statement& statement) {
     FF_TRY(const bool found, statement.step());
     std::optional<Row> out;
     if (found) {
-        FF_TRY(out, take_row<Row>(statement));
+        FF_TRY_VOID(take_row(statement, out.emplace()));
     }
     statement.reset();
     return out;
@@ -55,8 +53,7 @@ expected<std::vector<Row>> select_all(Statement& statement) {
         if (!found) {
             break;
         }
-        FF_TRY(Row row, take_row<Row>(statement));
-        out.push_back(std::move(row));
+        FF_TRY_VOID(take_row(statement, out.emplace_back()));
     }
     statement.reset();
     return out;

@@ -3,8 +3,8 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "store/catalogue.h"
@@ -51,19 +51,9 @@ class SqliteExport final : public ExportSource {
 
 // -------------------------------------------------------------------------------------- import
 
-/// A writer for each alternative of a batch.
-template <class Batch>
-struct WritersOf;
-template <class... Rows>
-struct WritersOf<std::variant<std::vector<Rows>...>> {
-    explicit WritersOf(SqliteDb& db) : all(RowWriter<Rows>(db)...) {}
-    std::tuple<RowWriter<Rows>...> all;
-};
-
 class SqliteImport final : public ImportTarget {
   public:
-    explicit SqliteImport(OwnedFile file)
-        : file_(std::move(file)), statements_(*file_.db), writers_(*file_.db) {}
+    explicit SqliteImport(OwnedFile file) : file_(std::move(file)), statements_(*file_.db) {}
     ~SqliteImport() override;
 
     expected<void> begin(const StoreFacts& facts) override;
@@ -75,11 +65,11 @@ class SqliteImport final : public ImportTarget {
 
   private:
     [[nodiscard]] SqliteDb& db() const { return *file_.db; }
+    expected<void> run_insert(Statement& insert, std::size_t index);
     expected<void> write_side_rows(const SideRows& rows);
 
     OwnedFile file_;
     StatementCache statements_;
-    WritersOf<RowBatch> writers_;
     bool committed_ = false;
 };
 
@@ -117,18 +107,29 @@ expected<void> SqliteImport::begin(const StoreFacts& facts) {
 expected<void> SqliteImport::write(const RowBatch& rows) {
     FF_TRY_VOID(std::visit(
         [&]<class Row>(const std::vector<Row>& list) -> expected<void> {
-            auto& writer = std::get<RowWriter<Row>>(writers_.all);
+            std::optional<ColumnMask> columns;
+            Statement* insert = nullptr;
             for (std::size_t i = 0; i < list.size(); ++i) {
-                auto done = writer.insert(list[i]);
-                if (!done && (sqlite3_errcode(db().handle()) & 0xff) == SQLITE_CONSTRAINT) {
-                    return std::unexpected(refused_row(i, fault_text(done.error(), db())));
+                if (const ColumnMask mask = insert_mask(list[i]); mask != columns) {
+                    insert = &statements_.get(insert_text(table_info<Row>, mask));
+                    columns = mask;
                 }
-                FF_TRY_VOID(std::move(done));
+                put_columns(*insert, list[i], *columns);
+                FF_TRY_VOID(run_insert(*insert, i));
             }
             return {};
         },
         rows));
     return write_side_rows(side_rows(rows));
+}
+
+/// Runs the insert of the row at this place in its batch.
+expected<void> SqliteImport::run_insert(Statement& insert, std::size_t index) {
+    auto done = insert.run();
+    if (!done && (sqlite3_errcode(db().handle()) & 0xff) == SQLITE_CONSTRAINT) {
+        return std::unexpected(refused_row(index, fault_text(done.error(), db())));
+    }
+    return done;
 }
 
 expected<void> SqliteImport::write_side_rows(const SideRows& rows) {

@@ -1,8 +1,8 @@
 // Reading a store from JSON lines. Whatever is wrong is found before anything is committed.
 #include <algorithm>
-#include <compare>
 #include <istream>
 #include <limits>
+#include <optional>
 #include <set>
 #include <span>
 
@@ -65,49 +65,35 @@ class LineReader {
     std::uint64_t number_ = 0;
 };
 
-template <class Row>
-std::strong_ordering compare_keys(const Row& a, const Row& b) {
-    std::strong_ordering order = std::strong_ordering::equal;
-    std::size_t i = 0;
-    const auto compare = [&]<class T>(const ColumnInfo&, const T& one, const T& other) {
-        if constexpr (std::three_way_comparable<T, std::strong_ordering>) {
-            if (i < Table<Row>::key_columns && order == 0) {
-                order = one <=> other;
-            }
-        }
-        ++i;
+/// The key of a row, as it is stored: rows are read in the order of these.
+struct Key {
+    struct Part {
+        std::int64_t number = 0;
+        std::string bytes;
+        auto operator<=>(const Part&) const = default;
     };
-    for_each_column<Row>(compare, a, b);
-    return order;
-}
+    std::vector<Part> parts;
+    std::string text;  ///< `eid 7, attempt_index 0`, spelled as in the export
 
-template <class Value>
-void add_value(std::string& out, const char* name, const Value& value) {
-    out += (out.empty() ? "" : ", ") + std::string(name) + " ";
-    if constexpr (std::integral<Value>) {
-        out += std::to_string(value);
-    } else if constexpr (std::convertible_to<Value, std::string>) {
-        out += "\"" + value + "\"";
-    } else if constexpr (requires { value.to_string(); }) {
-        out += value.to_string();
-    } else if constexpr (std::is_enum_v<Value>) {
-        out += to_string(value);
-    }  // no key has a column of another type
-}
-
-/// `eid 7, attempt_index 0`.
-template <class Row>
-std::string key_text(const Row& row) {
-    std::string out;
-    std::size_t i = 0;
-    const auto add = [&](const ColumnInfo& column, const auto& value) {
-        if (i++ < Table<Row>::key_columns) {
-            add_value(out, column.name, value);
+    template <class Row>
+    static Key of(const Row& row) {
+        Key key;
+        each_value(row, key_mask<Row>(), [&](const ColumnInfo& column, const StoredValue& value) {
+            key.add(column, value);
+        });
+        return key;
+    }
+    void add(const ColumnInfo& column, const StoredValue& value) {
+        parts.push_back({value.number, std::string(value.bytes)});
+        text += (text.empty() ? "" : ", ") + std::string(column.name) + " ";
+        switch (value.type) {
+            case StoredValue::Type::null: text += "null"; break;
+            case StoredValue::Type::integer: text += std::to_string(value.number); break;
+            case StoredValue::Type::text: js::append_quoted(text, value.bytes); break;
+            case StoredValue::Type::bytes: text += encode_hex(value.bytes); break;
         }
-    };
-    for_each_column<Row>(add, row);
-    return out;
-}
+    }
+};
 
 class Importer {
   public:
@@ -245,7 +231,7 @@ class Importer {
         }
         FF_TRY_VOID(flush());
         batch_ = empty_batch(table);
-        last_ = batch_;
+        last_key_.reset();
         return {};
     }
 
@@ -255,17 +241,7 @@ class Importer {
         if (const std::string fault = take_row_text(object, row); !fault.empty()) {
             return ff::fail(ErrorCode::corruption, fault);
         }
-        auto& last = std::get<std::vector<Row>>(last_);
-        const auto order =
-            last.empty() ? std::strong_ordering::greater : compare_keys(row, last.front());
-        if (order <= 0) {
-            return ff::fail(
-                ErrorCode::corruption,
-                key_text(row) + (order == 0 ? ": there are two such rows"
-                                            : ": stands after " + key_text(last.front()) +
-                                                  "; rows must be in key order"));
-        }
-        last.assign(1, key_of(row));
+        FF_TRY_VOID(check_order(Key::of(row)));
         if (const std::string fault = check(row); !fault.empty()) {
             return ff::fail(ErrorCode::corruption, fault);
         }
@@ -276,18 +252,16 @@ class Importer {
         return {};
     }
 
-    /// A row with the key of this one and nothing else.
-    template <class Row>
-    static Row key_of(const Row& row) {
-        Row key;
-        std::size_t i = 0;
-        const auto copy = [&](const ColumnInfo&, auto& to, const auto& from) {
-            if (i++ < Table<Row>::key_columns) {
-                to = from;
-            }
-        };
-        for_each_column<Row>(copy, key, row);
-        return key;
+    expected<void> check_order(Key key) {
+        if (last_key_ && key.parts <= last_key_->parts) {
+            return ff::fail(
+                ErrorCode::corruption,
+                key.text + (key.parts == last_key_->parts ? ": there are two such rows"
+                                                          : ": stands after " + last_key_->text +
+                                                                "; rows must be in key order"));
+        }
+        last_key_ = std::move(key);
+        return {};
     }
 
     expected<void> flush() {
@@ -353,12 +327,6 @@ class Importer {
     std::string check(const core::StreamMeta& row) { return check_owner(row.key.eid); }
     std::string check(const core::FrameRow& row) { return check_owner(row.key.stream.eid); }
     std::string check(const core::SummaryRow& row) { return check_owner(row.key.eid); }
-    std::string check(const core::Budget&) { return ""; }
-    std::string check(const core::LedgerRow&) { return ""; }
-    std::string check(const core::UsageDedup&) { return ""; }
-    std::string check(const core::QuotaPolicy&) { return ""; }
-    std::string check(const core::Admission&) { return ""; }
-    std::string check(const core::Attachment&) { return ""; }
     std::string check(const core::ExecutionEvent& row) { return check_event(row.event_id); }
     std::string check(const core::LogEvent& row) { return check_event(row.event_id); }
     std::string check(const core::EventTrim& row) { return check_event(row.through); }
@@ -366,7 +334,7 @@ class Importer {
         return row.position == 0 ? "" : check_event(row.position);
     }
     template <class Row>
-    std::string check(const Row&) {
+    std::string check(const Row&) {  // the other tables refer to nothing
         return "";
     }
 
@@ -498,8 +466,8 @@ class Importer {
     const ImportOptions& options_;
     TransferSummary summary_;
 
-    RowBatch batch_;  // not written yet
-    RowBatch last_;   // the key of the row before, or nothing
+    RowBatch batch_;               // not written yet
+    std::optional<Key> last_key_;  // of the row before in its table
     std::uint64_t batch_line_ = 0;
     std::size_t batch_bytes_ = 0;
 

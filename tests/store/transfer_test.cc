@@ -367,8 +367,8 @@ TEST_F(Transfer, what_is_wrong_with_a_flow_is_named_with_its_line) {
         {10, "\"flow_id\":\"00000000000000000000000000000001\"", "\"flow_id\":\"" + other + "\"",
          "ff_flow_work: flow_id: there is no flow " + named},
         {9, "", good[7],
-         "ff_edge: upstream_id {fp:0}:00000000-0000-0000-0000-000000000001, edge_id"
-         " 00000000-0000-0000-0000-000000000001: there are two such rows"},
+         "ff_edge: upstream_id 000000000000000000000000000000000001, edge_id"
+         " 00000000000000000000000000000001: there are two such rows"},
         {11, "\"ff_flow\":1", "\"ff_flow\":2", "ff_flow: there are 1 rows and should be 2"},
         {11, "\"ff_edge_group\":1,", "", "ff_edge_group: there are 1 rows and should be counted"},
     };

@@ -33,7 +33,7 @@ js::Value as_number(const std::optional<double>& value) {
     return value ? as_number(*value) : js::Value();
 }
 
-js::Value as_json(const Figure& figure) {
+js::Value figure_json(const Figure& figure) {
     return js::Object{{"name", figure.name},
                       {"store", figure.store},
                       {"value", as_number(figure.value)},
@@ -58,7 +58,7 @@ expected<void> Figures::add(Figure figure) {
     }
     if (for_programs(output_)) {
         line_.clear();
-        print_out(js::dump(as_json(figure)) + "\n");
+        print_out(js::dump(figure_json(figure)) + "\n");
     }
     if (output_fault() != 0) {
         return ff::fail(ErrorCode::internal, "nobody takes the figures");

@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cli/exec_words.h"
+
 namespace ff::cli {
 
 namespace {
@@ -25,16 +27,6 @@ struct Message {
 
 /// Where guard and program keep the status pipe; all above is closed.
 constexpr int status_fd = 3;
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-    std::vector<char*> out;
-    out.reserve(texts.size() + 1);
-    for (std::string& text : texts) {
-        out.push_back(text.data());
-    }
-    out.push_back(nullptr);
-    return out;
-}
 
 /// All that the new processes need. They are made of a process with threads, whose locks may be
 /// held by nobody any more: up to exec they may call the kernel and nothing else.
@@ -159,8 +151,8 @@ expected<GuardedChild> GuardedChild::start(ChildSetup setup) {
     FF_TRY(Pipe status, Pipe::make(false));
     const std::array copies{lifted(setup.in), lifted(setup.out), lifted(setup.err),
                             lifted(status.theirs.get())};
-    const std::vector<char*> words = pointers(setup.words);
-    const std::vector<char*> environment = pointers(setup.environment);
+    const std::vector<char*> words = exec_words(setup.words);
+    const std::vector<char*> environment = exec_words(setup.environment);
     Plan plan{setup.path.c_str(), words.data(), environment.data(), setup.dir.c_str(), {},
               ::getpid(),         SIGRTMAX};
     for (std::size_t i = 0; i < copies.size(); ++i) {

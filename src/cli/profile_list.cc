@@ -18,7 +18,7 @@ std::string token_source(const Profile& profile) {
     return profile.token ? "set" : profile.token_file ? "file " + *profile.token_file : "";
 }
 
-js::Value as_json(const Profile& profile, bool standard) {
+js::Value profile_json(const Profile& profile, bool standard) {
     return js::Object{{"name", profile.name},
                       {"connect", without_password(profile.connect)},
                       {"token", profile.token || profile.token_file ? "set" : "unset"},
@@ -35,7 +35,7 @@ ExitCode list_profiles(Output output) {
     if (for_programs(output)) {
         js::Array list;
         for (const Profile& profile : profiles->all) {
-            list.push_back(as_json(profile, profile.name == profiles->standard));
+            list.push_back(profile_json(profile, profile.name == profiles->standard));
         }
         print_out(list_document(output, list, std::nullopt));
         return ExitCode::ok;

@@ -15,20 +15,13 @@
 #include <sstream>
 #include <vector>
 
+#include "cli/exec_words.h"
+
 namespace ff::cli {
 
 namespace {
 
 constexpr int start_ms_max = 60'000;
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-    std::vector<char*> out;
-    for (std::string& text : texts) {
-        out.push_back(text.data());
-    }
-    out.push_back(nullptr);
-    return out;
-}
 
 /// `http://…` of the line that says where it listens.
 std::string address_in(const std::string& text) {
@@ -70,7 +63,7 @@ expected<std::unique_ptr<ServerProcess>> ServerProcess::start(
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
     std::unique_ptr<ServerProcess> process(new ServerProcess);
     const int fault = posix_spawn(&process->pid_, words[0].c_str(), &actions, nullptr,
-                                  pointers(words).data(), pointers(variables).data());
+                                  exec_words(words).data(), exec_words(variables).data());
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     process->log_ = ends[0];

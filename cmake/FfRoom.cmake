@@ -33,7 +33,7 @@ function(ff_room room)
     else()
         ff_use_pch(ff_${room} ff_pch)
     endif()
-    ff_group(ff_${room} FILES 28)
+    ff_group(ff_${room} FILES 64)
 endfunction()
 
 # ff_program(<name> ROOM <room> FIRST <room>...): src/<room>/main.cc, put at the root of the build

@@ -1,10 +1,6 @@
-// One of two units that see toml++, which is slow to compile; the other is profiles.cc.
 #include "cli/flow_doc.h"
 
 #include <fmt/core.h>
-
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +10,7 @@
 #include <utility>
 
 #include "cli/text.h"
+#include "http/toml.h"
 
 namespace ff::cli {
 

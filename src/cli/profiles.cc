@@ -1,13 +1,9 @@
-// One of two units that see toml++, which is slow to compile; the other is flow_doc.cc.
 #include "cli/profiles.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <array>
@@ -19,6 +15,7 @@
 #include <utility>
 
 #include "cli/text.h"
+#include "http/toml.h"
 
 namespace ff::cli {
 

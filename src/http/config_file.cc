@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
+#define TOML_IMPLEMENTATION
+#include "http/toml.h"
 
 namespace ff::http {
 

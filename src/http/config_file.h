@@ -1,5 +1,4 @@
-// A configuration file: `NAME = value` lines in TOML. The only room of toml++, which is slow to
-// compile.
+// A configuration file: `NAME = value` lines in TOML.
 #pragma once
 
 #include <string>

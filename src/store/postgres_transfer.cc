@@ -92,20 +92,22 @@ bool is_bad_text(std::string_view text) {
     return false;
 }
 
+/// Looks for a text that PostgreSQL cannot hold and says so, naming its column.
+TakeValue text_check(std::string& fault) {
+    return [&](const ColumnInfo& column, const StoredValue& value) {
+        if (value.type == StoredValue::Type::text && fault.empty() && is_bad_text(value.bytes)) {
+            fault = std::string(column.name) +
+                    ": holds a NUL byte or is not UTF-8, which PostgreSQL cannot keep as text";
+        }
+    };
+}
+
 /// Why a row was refused, in words that name the column where that can be told.
 template <class Row>
 std::string why_refused(const Row& row, const Error& error) {
-    std::string out;
-    each_value(
-        row, table_info<Row>.all_columns(),
-        [&](const ColumnInfo& column, const StoredValue& value) {
-            if (value.type == StoredValue::Type::text && out.empty() && is_bad_text(value.bytes)) {
-                out = std::string(column.name) +
-                      ": holds a NUL byte or is not UTF-8, which PostgreSQL cannot keep as "
-                      "text";
-            }
-        });
-    return out.empty() ? error.detail : out;
+    std::string fault;
+    each_value(row, table_info<Row>.all_columns(), text_check(fault));
+    return fault.empty() ? error.detail : fault;
 }
 
 class PostgresImport final : public ImportTarget {

@@ -23,6 +23,27 @@ const std::string* hex_of(const js::Value& value) {
                : nullptr;
 }
 
+void append_member(std::string& out, const ColumnInfo& column, const StoredValue& value) {
+    using Type = StoredValue::Type;
+    if (value.type == Type::null) {
+        return;
+    }
+    out += out.ends_with('{') ? "\"" : ",\"";
+    out += column.name;  // our own names need no escapes
+    out += "\":";
+    if (value.type == Type::integer) {
+        out += std::to_string(value.number);
+    } else if (value.type == Type::bytes) {
+        append_hex(out, value.bytes);
+    } else if (is_valid_utf8(value.bytes)) {
+        js::append_quoted(out, value.bytes);
+    } else {
+        out += "{\"hex\":";
+        append_hex(out, value.bytes);
+        out += '}';
+    }
+}
+
 }  // namespace
 
 std::string encode_hex(std::string_view bytes) { return to_hex(bytes); }
@@ -57,25 +78,10 @@ std::string unknown_column(std::span<const ColumnInfo> columns, const js::Object
     return "";
 }
 
-void append_member(std::string& out, const ColumnInfo& column, const StoredValue& value) {
-    using Type = StoredValue::Type;
-    if (value.type == Type::null) {
-        return;
-    }
-    out += out.ends_with('{') ? "\"" : ",\"";
-    out += column.name;  // our own names need no escapes
-    out += "\":";
-    if (value.type == Type::integer) {
-        out += std::to_string(value.number);
-    } else if (value.type == Type::bytes) {
-        append_hex(out, value.bytes);
-    } else if (is_valid_utf8(value.bytes)) {
-        js::append_quoted(out, value.bytes);
-    } else {
-        out += "{\"hex\":";
-        append_hex(out, value.bytes);
-        out += '}';
-    }
+TakeValue member_writer(std::string& out) {
+    return [&](const ColumnInfo& column, const StoredValue& value) {
+        append_member(out, column, value);
+    };
 }
 
 const js::Value* member_of(const js::Value& object, const ColumnInfo& column, bool required,

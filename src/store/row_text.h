@@ -59,16 +59,27 @@ void each_value(const Row& row, ColumnMask mask, const TakeValue& take) {
     for_each_column<Row>(put, row);
 }
 
-/// Adds `"column":value` to an object that is being written; nothing for a null.
-void append_member(std::string& out, const ColumnInfo& column, const StoredValue& value);
+/// Binds values to a statement, which keeps copies of them.
+template <class Statement>
+TakeValue binder(Statement& statement) {
+    return [&](const ColumnInfo&, const StoredValue& value) {
+        switch (value.type) {
+            case StoredValue::Type::null: statement.null(); break;
+            case StoredValue::Type::integer: statement.integer(value.number); break;
+            case StoredValue::Type::text: statement.text_copy(std::string(value.bytes)); break;
+            case StoredValue::Type::bytes: statement.bytes_copy(std::string(value.bytes)); break;
+        }
+    };
+}
+
+/// Writes `"column":value` into an object; nothing for a null.
+TakeValue member_writer(std::string& out);
 
 /// `{"column":value,…}`.
 template <class Row>
 void append_row(std::string& out, const Row& row) {
     out += '{';
-    each_value(row, insert_mask(row), [&](const ColumnInfo& column, const StoredValue& value) {
-        append_member(out, column, value);
-    });
+    each_value(row, insert_mask(row), member_writer(out));
     out += '}';
 }
 

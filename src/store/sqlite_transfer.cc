@@ -10,6 +10,7 @@
 #include "store/catalogue.h"
 #include "store/placed_file.h"
 #include "store/ready_row.h"
+#include "store/row_text.h"
 #include "store/sqlite_internal.h"
 #include "store/sqlite_rows.h"
 #include "store/store_file.h"
@@ -114,7 +115,7 @@ expected<void> SqliteImport::write(const RowBatch& rows) {
                     insert = &statements_.get(insert_text(table_info<Row>, mask));
                     columns = mask;
                 }
-                put_columns(*insert, list[i], *columns);
+                each_value(list[i], *columns, binder(*insert));
                 FF_TRY_VOID(run_insert(*insert, i));
             }
             return {};

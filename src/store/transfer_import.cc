@@ -78,20 +78,22 @@ struct Key {
     template <class Row>
     static Key of(const Row& row) {
         Key key;
-        each_value(row, key_mask<Row>(), [&](const ColumnInfo& column, const StoredValue& value) {
-            key.add(column, value);
-        });
+        each_value(row, key_mask<Row>(), key.adder());
         return key;
     }
-    void add(const ColumnInfo& column, const StoredValue& value) {
-        parts.push_back({value.number, std::string(value.bytes)});
-        text += (text.empty() ? "" : ", ") + std::string(column.name) + " ";
-        switch (value.type) {
-            case StoredValue::Type::null: text += "null"; break;
-            case StoredValue::Type::integer: text += std::to_string(value.number); break;
-            case StoredValue::Type::text: js::append_quoted(text, value.bytes); break;
-            case StoredValue::Type::bytes: text += encode_hex(value.bytes); break;
-        }
+
+  private:
+    TakeValue adder() {
+        return [this](const ColumnInfo& column, const StoredValue& value) {
+            parts.push_back({value.number, std::string(value.bytes)});
+            text += (text.empty() ? "" : ", ") + std::string(column.name) + " ";
+            switch (value.type) {
+                case StoredValue::Type::null: text += "null"; break;
+                case StoredValue::Type::integer: text += std::to_string(value.number); break;
+                case StoredValue::Type::text: js::append_quoted(text, value.bytes); break;
+                case StoredValue::Type::bytes: text += encode_hex(value.bytes); break;
+            }
+        };
     }
 };
 

@@ -7,6 +7,7 @@
 
 #include "store/catalogue.h"
 #include "store/placed_file.h"
+#include "store/row_text.h"
 #include "store/sql_rows.h"
 #include "store/transfer.h"
 
@@ -20,7 +21,7 @@ expected<void> next_page_on(Statements& statements, RowBatch& batch, std::size_t
             auto& s = statements.get(rows.empty() ? first_page_text(table_info<Row>)
                                                   : next_page_text(table_info<Row>));
             if (!rows.empty()) {
-                put_columns(s, rows.back(), key_mask<Row>());
+                each_value(rows.back(), key_mask<Row>(), binder(s));
             }
             s.integer(static_cast<std::int64_t>(limit));
             FF_TRY(rows, select_all<Row>(s));

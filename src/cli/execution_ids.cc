@@ -152,10 +152,9 @@ expected<IdWord> parse_id(const std::string& text) {
     word.digits = digits_of(text);
     if (word.digits.empty()) {
         return ff::fail(ErrorCode::invalid_input,
-                        fmt::format("{} is not an execution id ({}); one looks like "
-                                    "{{fp:0}}:0190b5a2-7c3e-7d4f-8a1b-2c3d4e5f6071, and its last "
-                                    "{} digits or more will do",
-                                    text, id.error().detail, suffix_digits_min));
+                        fmt::format("{} is not an execution id ({}); one looks like {}, and its "
+                                    "last {} digits or more will do",
+                                    text, id.error().detail, id_example, suffix_digits_min));
     }
     return word;
 }

@@ -26,6 +26,9 @@ struct IdWord {
     std::string digits;             ///< otherwise: hex digits at the end of a UUID
 };
 
+/// For messages about what is none.
+inline constexpr std::string_view id_example = "{fp:0}:0190b5a2-7c3e-7d4f-8a1b-2c3d4e5f6071";
+
 /// Only the form is looked at. `invalid_input` that says what an id looks like.
 expected<IdWord> parse_id(const std::string& text);
 expected<std::vector<IdWord>> parse_ids(const std::vector<std::string>& texts);

@@ -12,6 +12,7 @@
 #include <ff/policy.h>
 
 #include "cli/bytes_file.h"
+#include "cli/execution_ids.h"
 #include "cli/inspect_json.h"
 #include "cli/show.h"
 #include "cli/terminal.h"
@@ -154,7 +155,12 @@ expected<CreateExecution> execution_of(const SubmitOptions& options, TimestampMs
     FF_TRY(op.tags, parse_tags(options.tags));
     FF_TRY(op.policy, policy_of(options));
     if (options.id) {
-        FF_TRY(op.execution_id, ExecutionId::parse(*options.id));
+        const auto id = ExecutionId::parse(*options.id);
+        if (!id) {
+            return bad_submit(fmt::format("--id: {} is not an execution id ({}); one looks like {}",
+                                          *options.id, id.error().detail, id_example));
+        }
+        op.execution_id = *id;
     }
     const auto moment =
         [&](const char* name,

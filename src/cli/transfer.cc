@@ -173,6 +173,12 @@ class ExportOutput {
 
 expected<TransferSummary> export_to(const ExportOptions& options, Watch& watch) {
     FF_TRY(const store::Location location, store::parse_location(options.db));
+    std::error_code ignored;
+    if (location.form == store::Location::Form::sqlite_file && options.out != standard_stream &&
+        std::filesystem::equivalent(location.target, options.out, ignored)) {
+        return ff::fail(ErrorCode::invalid_config,
+                        options.out + " is the store itself; name another file for the export");
+    }
     FF_TRY(const auto source, store::open_export_source(location));
     FF_TRY(ExportOutput out, ExportOutput::open(options));
     store::ExportOptions how;

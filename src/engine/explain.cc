@@ -80,7 +80,8 @@ std::string eligible_summary(const Explanation& why, const core::Route& route) {
     return text;
 }
 
-std::string summary(const core::Execution& e, const Explanation& why, const core::Route& route) {
+std::string summary(const core::Execution& e, const Explanation& why, const core::Route& route,
+                    TimestampMs now) {
     const std::string detail = e.blocking_detail.value_or("");
     if (e.grant_expires_at) {
         return "a claim grant holds it until " + time_text(*e.grant_expires_at);
@@ -89,6 +90,12 @@ std::string summary(const core::Execution& e, const Explanation& why, const core
         case LifecyclePhase::terminal:
             return "it has ended: " + std::string(to_string(e.public_state));
         case LifecyclePhase::active:
+            if (e.state.ownership == OwnershipState::leased &&
+                e.lease_expires_at.value_or(now) <= now) {
+                return "the lease of " + e.worker_instance_id.value_or("") + " ran out at " +
+                       time_text(e.lease_expires_at.value_or(0)) +
+                       "; another worker takes it over as soon as an engine runs on this store";
+            }
             if (e.state.ownership == OwnershipState::leased) {
                 return "it is running on " + e.worker_instance_id.value_or("") + " until " +
                        time_text(e.lease_expires_at.value_or(0));
@@ -307,7 +314,7 @@ expected<Explanation> answer(const ExplainExecution& op, const ReadContext& c) {
             }
             FF_TRY(why.ahead, reader.ready_before(same_lane, *key, 10'000));
         }
-        why.summary = summary(*e, why, route);
+        why.summary = summary(*e, why, route, c.now);
         if (e->flow_id && e->state.eligibility == EligibilityState::blocked_by_dependencies) {
             FF_TRY(why.summary, dependency_summary(reader, *e));
         }

@@ -1,11 +1,14 @@
 #include "store/file_lock.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 namespace ff::store {
 
@@ -25,6 +28,42 @@ struct flock whole_file() {
     return lock;
 }
 
+/// SQLite locks bytes behind the first gigabyte; no file is as long as this.
+struct flock far_byte() {
+    struct flock lock = whole_file();
+    lock.l_start = std::numeric_limits<off_t>::max() - 1;
+    lock.l_len = 1;
+    return lock;
+}
+
+expected<void> check_names(const std::string& database_path) {
+    struct stat found{};
+    if (stat(database_path.c_str(), &found) == 0 && found.st_nlink > 1) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        database_path + " has " + std::to_string(found.st_nlink) +
+                            " names (hard links), and each would get a log of its own; remove the "
+                            "others, or make a copy with ff backup");
+    }
+    return {};
+}
+
+/// The descriptor that holds the second lock.
+expected<int> lock_database(const std::string& path) {
+    const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (fd < 0) {
+        return ff::fail(ErrorCode::store_open_failed,
+                        "cannot open " + path + ": " + std::strerror(errno));
+    }
+    struct flock lock = far_byte();
+    if (fcntl(fd, F_OFD_SETLK, &lock) != 0) {
+        close(fd);
+        return ff::fail(ErrorCode::store_in_use,
+                        path + " is in use by another process, whose file " + path +
+                            "-lock was removed; stop it first, or connect to it instead");
+    }
+    return fd;
+}
+
 std::string host_name() {
     std::array<char, 256> name{};
     return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
@@ -33,6 +72,7 @@ std::string host_name() {
 }  // namespace
 
 expected<std::unique_ptr<FileLock>> FileLock::take(const std::string& database_path) {
+    FF_TRY_VOID(check_names(database_path));
     const std::string path = database_path + "-lock";
     const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
@@ -54,14 +94,20 @@ expected<std::unique_ptr<FileLock>> FileLock::take(const std::string& database_p
                                                      (owner.empty() ? "another process" : owner) +
                                                      "; stop it first, or connect to it instead");
     }
+    const auto database_fd = lock_database(database_path);
+    if (!database_fd) {
+        close(fd);
+        return std::unexpected(database_fd.error());
+    }
     const std::string owner = "process " + std::to_string(getpid()) + " on " + host_name();
     if (ftruncate(fd, 0) != 0 ||
         pwrite(fd, owner.data(), owner.size(), 0) != static_cast<ssize_t>(owner.size())) {
         const std::string why = std::strerror(errno);
         close(fd);
+        close(*database_fd);
         return ff::fail(ErrorCode::store_open_failed, "cannot write " + path + ": " + why);
     }
-    return std::unique_ptr<FileLock>(new FileLock(fd));
+    return std::unique_ptr<FileLock>(new FileLock(fd, *database_fd));
 }
 
 std::string FileLock::owner_of(const std::string& database_path) {
@@ -86,10 +132,11 @@ FileLock::~FileLock() {
     // So that nobody reads a name that is out of date.
     [[maybe_unused]] const int emptied = ftruncate(fd_, 0);
     // Not left to close(): a process forked meanwhile has the same descriptor, and would keep it.
-    struct flock lock = whole_file();
-    lock.l_type = F_UNLCK;
-    [[maybe_unused]] const int unlocked = fcntl(fd_, F_OFD_SETLK, &lock);
-    close(fd_);
+    for (auto [fd, lock] : {std::pair{database_fd_, far_byte()}, {fd_, whole_file()}}) {
+        lock.l_type = F_UNLCK;
+        [[maybe_unused]] const int unlocked = fcntl(fd, F_OFD_SETLK, &lock);
+        close(fd);
+    }
 }
 
 }  // namespace ff::store

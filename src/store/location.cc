@@ -71,6 +71,13 @@ expected<Location> parse_location(const std::string& text) {
                         "there is no store \"" + std::string(rest.substr(0, colon + 1)) +
                             "\"; write sqlite:PATH, a path, :memory: or postgres://…");
     }
+    // What is meant as an option must not become a part of a name. Such a file can be written ./NAME.
+    if (const std::size_t query = rest.find('?');
+        named && !rest.starts_with("file:") && query != std::string_view::npos) {
+        return ff::fail(ErrorCode::invalid_config,
+                        "\"" + std::string(rest.substr(query)) +
+                            "\" is no option of a SQLite store; write sqlite:PATH alone");
+    }
     if (rest == ":memory:" || rest == "file::memory:" || rest == "file::memory:?cache=shared") {
         return Location{Location::Form::sqlite_private_memory, "", ""};
     }

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "store/file_lock.h"
 #include "store/location.h"
 
 namespace ff::store {
@@ -77,8 +78,12 @@ expected<PlacedFile> PlacedFile::make(const std::string& target, Existing existi
     std::error_code ignored;
     const fs::file_status status = fs::status(place, ignored);
     if (fs::exists(status) && !fs::is_regular_file(status)) {
-        return ff::fail(ErrorCode::store_open_failed,
-                        target + " is not an ordinary file; name another one");
+        return std::unexpected(not_ordinary(target));
+    }
+    // A store that is open would go on in a file without a name.
+    if (const std::string owner = FileLock::owner_of(place); !owner.empty()) {
+        return ff::fail(ErrorCode::store_in_use,
+                        target + " is in use by " + owner + "; name another file");
     }
     if (fs::exists(status) && existing == Existing::keep) {
         return std::unexpected(exists_already(target));
@@ -104,6 +109,10 @@ expected<void> PlacedFile::place() {
     }
     path_.clear();
     return sync_folder_of(target_);
+}
+
+Error not_ordinary(const std::string& path) {
+    return {ErrorCode::store_open_failed, path + " is not an ordinary file; name another one", {}};
 }
 
 Error in_the_way(const std::string& what, const std::string& sentence) {

@@ -41,6 +41,8 @@ class PlacedFile {
 /// The error of something that exists where something new should be made, and whether an error is
 /// that one.
 Error in_the_way(const std::string& what, const std::string& sentence);
+/// A folder, a pipe or a device where a file is wanted.
+Error not_ordinary(const std::string& path);
 bool is_in_the_way(const Error& error);
 
 /// The field of an error that says what is not there: see is_missing_file().

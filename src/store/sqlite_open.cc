@@ -57,6 +57,9 @@ expected<bool> create_private(const std::string& path) {
             ErrorCode::store_open_failed,
             path + " is a folder; name a file in it, for example " + path + "/flowfabric.db");
     }
+    if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
+        return std::unexpected(not_ordinary(path));
+    }
     bool usable = access(path.c_str(), R_OK | W_OK) == 0;
     const bool missing = !usable && errno == ENOENT;
     if (missing) {

@@ -169,6 +169,9 @@ expected<StoreFile> open_store_path(const std::string& path) {
     if (fs::is_directory(path, ignored)) {
         return ff::fail(ErrorCode::store_open_failed, path + " is a folder; name a store's file");
     }
+    if (!fs::is_regular_file(path, ignored)) {
+        return std::unexpected(not_ordinary(path));  // a pipe would keep us waiting
+    }
     StoreFile file;
     file.path = canonical_path(path);
     for (const char* part : {"", "-wal", "-shm"}) {

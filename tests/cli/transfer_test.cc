@@ -410,6 +410,22 @@ TEST_F(TransferCommands, BacksUpWhileAnEngineWrites) {
     }
 }
 
+TEST_F(TransferCommands, AnExportNeverReplacesAStoreThatIsInUseOrItself) {
+    const Ran self = run_ff({"export", "--db", path_, "--out", path_, "--force"});
+    EXPECT_EQ(self.code, 2);
+    EXPECT_TRUE(contains(self.err, "is the store itself")) << self.err;
+    auto opened = Engine::open(path_, quiet_options());
+    ASSERT_TRUE(opened);
+    const std::string other = folder_.file("other.db");
+    auto other_opened = Engine::open(other, quiet_options());
+    ASSERT_TRUE(other_opened);
+    const Ran in_use = run_ff({"export", "--db", path_, "--out", other, "--force"});
+    EXPECT_EQ(in_use.code, 4) << in_use.err;
+    EXPECT_TRUE(contains(in_use.err, "is in use by")) << in_use.err;
+    (*other_opened)->stop();
+    (*opened)->stop();
+}
+
 TEST_F(TransferCommands, ABackupReplacesNothingThatMatters) {
     std::ofstream(copy_) << "precious";
     const Ran kept = run_ff({"backup", "--db", path_, "--to", copy_});

@@ -131,6 +131,9 @@ TEST_P(Work, AKeyMakesASecondSubmitTheFirst) {
     EXPECT_EQ(told.out, member(first, "execution_id") + "\n");
     EXPECT_TRUE(contains(told.err, "duplicate: " + member(first, "execution_id"))) << told.err;
     EXPECT_EQ(rig_.ff({"submit", "k", "--key", ""}).code, 2) << "a key that is none";
+    const Ran no_id = rig_.ff({"submit", "k", "--id", "17"});
+    EXPECT_EQ(no_id.code, 2);
+    EXPECT_TRUE(contains(no_id.err, "--id: 17 is not an execution id")) << no_id.err;
     const Ran again = rig_.ff({"submit", "k", "--key", "order-17", "-o", "jsonl"});
     EXPECT_EQ(again.code, 0);
     ASSERT_EQ(again.json_lines().size(), 1U);

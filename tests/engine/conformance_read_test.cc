@@ -195,6 +195,20 @@ TEST_P(ReadConformance, ARereadAfterTheAnswerSeesTheWrite) {
 
 // ------------------------------------------------------------------------------------------ why
 
+// A store that nobody has open marks no lease: what is past must not be called running.
+TEST_P(ReadConformance, WhyWorkWhoseLeaseIsPastDoesNotRun) {
+    FF_NEEDS_CLOCK();
+    EngineOptions options;
+    options.background = false;
+    open_with(options);
+    const ExecutionId id = create();
+    claim(with(claim_by("w1"), [](auto& op) { op.lease_ttl_ms = 1'000; }));
+    clock().advance(999);
+    EXPECT_TRUE(has(why(id).summary, "it is running on")) << why(id).summary;
+    clock().advance(1);
+    EXPECT_TRUE(has(why(id).summary, "ran out at")) << why(id).summary;
+}
+
 TEST_P(ReadConformance, WhyReadyWorkWaits) {
     const ExecutionId first = create();
     const ExecutionId second = create();

@@ -100,9 +100,18 @@ TEST_F(LocationTest, memory_is_an_exact_parameter_and_never_a_part_of_a_name) {
     expect_file("file:mode=memory", "mode=memory");
     // Without `file:` there are no parameters.
     expect_file("x?mode=memory", "x?mode=memory");
-    expect_file("sqlite:x?mode=memory&cache=shared", "x?mode=memory&cache=shared");
     expect_file("memory", "memory");
     expect_file("sqlite:memory:", "memory:");
+}
+
+// Whoever writes it means an option, and must not get a file of that name.
+TEST_F(LocationTest, a_sqlite_address_has_no_options) {
+    for (const char* text : {"sqlite:x?mode=memory", "sqlite:app.db?scanners=off", "sqlite:x?"}) {
+        const auto location = parse_location(text);
+        ASSERT_FALSE(location) << text;
+        EXPECT_EQ(location.error().code, ErrorCode::invalid_config);
+        EXPECT_NE(location.error().detail.find("no option"), std::string::npos);
+    }
 }
 
 TEST_F(LocationTest, the_memory_store_without_sql_is_private) {

@@ -19,6 +19,7 @@
 #include "store/contract.h"
 #include "store/schema.h"
 #include "store/sqlite_reader.h"
+#include "store/store_file.h"
 
 namespace ff::store::test {
 namespace {
@@ -316,6 +317,29 @@ TEST_F(SqliteFile, a_refused_second_opening_does_not_cost_the_first_its_locks) {
     put(*store, changes(core::Lane{"x", LaneState::active, t0}));
 }
 
+// The lock file stays behind when its owner stops, so people take it for rubbish.
+TEST_F(SqliteFile, a_removed_lock_file_lets_nobody_in) {
+    Owner owner(path());
+    fs::remove(path() + "-lock");
+    expect_refused(ErrorCode::store_in_use, {path(), "-lock was removed"});
+    expect_refused(ErrorCode::store_in_use, {path()});
+    owner.kill_now();
+    auto store = open();
+    ASSERT_NE(store, nullptr);
+    EXPECT_EQ(look(*store, [](Reader& r) { return r.newest(99, 9); }).size(), 1U);
+}
+
+// SQLite finds its log by the name of the database: two names would have two logs.
+TEST_F(SqliteFile, a_store_with_several_names_is_refused) {
+    open().reset();
+    const std::string other = folder() + "/other.db";
+    fs::create_hard_link(path(), other);
+    expect_refused(ErrorCode::store_open_failed, {path(), "hard links"});
+    expect_refused(open_sqlite("sqlite:" + other), ErrorCode::store_open_failed, {"hard links"});
+    fs::remove(other);
+    EXPECT_NE(open(), nullptr);
+}
+
 TEST_F(SqliteFile, a_link_to_a_store_is_that_store) {
     const std::string link = folder() + "/link.db";
     fs::create_symlink("store.db", link);  // leads nowhere yet
@@ -339,6 +363,16 @@ TEST_F(SqliteFile, a_missing_folder_is_refused) {
     expect_refused(open_sqlite("sqlite:" + folder() + "/none/store.db"),
                    ErrorCode::store_open_failed,
                    {"the folder " + folder() + "/none does not exist", "create it"});
+}
+
+TEST_F(SqliteFile, a_pipe_is_refused_and_not_waited_for) {
+    const std::string pipe = folder() + "/pipe.db";
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    expect_refused(open_sqlite("sqlite:" + pipe), ErrorCode::store_open_failed,
+                   {pipe + " is not an ordinary file"});
+    const auto looked = open_store_path(pipe);
+    ASSERT_FALSE(looked);
+    EXPECT_EQ(looked.error().detail, pipe + " is not an ordinary file; name another one");
 }
 
 TEST_F(SqliteFile, a_folder_is_refused) {

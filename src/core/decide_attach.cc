@@ -139,7 +139,7 @@ expected<void> check_scope(const Snapshot& view, const Link& link) {
 }
 
 /// What the target must know of it.
-void mark_target(const Snapshot& view, const Link& link, Changes& changes) {
+void mark_target(const Snapshot& view, const Link& link, Changes& changes, TimestampMs now) {
     if (link.target.type == LimitTarget::flow) {
         Flow flow = *view.flow(*FlowId::parse(link.target.id));
         flow.limited = true;
@@ -155,10 +155,11 @@ void mark_target(const Snapshot& view, const Link& link, Changes& changes) {
         ids.push_back(budget_of(link));
         set_own_budgets(e, ids);
     }
+    e.last_mutation_at = now;
     changes.put_executions.push_back(std::move(e));
 }
 
-Decision<AttachmentResult> attach(const Snapshot& view, const Link& link) {
+Decision<AttachmentResult> attach(const Snapshot& view, const Link& link, const Context& ctx) {
     if (is_attached(view, link)) {
         return AttachmentResult{false};
     }
@@ -190,7 +191,7 @@ Decision<AttachmentResult> attach(const Snapshot& view, const Link& link) {
         link.target.type == LimitTarget::lane || link.target.type == LimitTarget::namespace_;
     changes.put_attachments.push_back(
         {{link.limit.kind, link.limit.id, link.target}, by_place, is_by_key(view, link)});
-    mark_target(view, link, changes);
+    mark_target(view, link, changes, ctx.now);
     return {AttachmentResult{true}, std::move(changes)};
 }
 
@@ -224,6 +225,7 @@ Decision<AttachmentResult> detach(const Snapshot& view, const Link& link, const 
                 std::erase(ids, budget_of(link));
                 set_own_budgets(e, ids);
             }
+            e.last_mutation_at = ctx.now;
             if (e.gate == gate_of(view, link, e)) {
                 make_eligible(e, ctx.now);
             }
@@ -274,11 +276,12 @@ void reads_more(const Snapshot& view, const DetachQuota& args, ReadSet& set) {
     read_waiting_at(view, link_of(args), set);
 }
 
-Decision<AttachmentResult> decide(const Snapshot& view, const AttachBudget& args, const Context&) {
+Decision<AttachmentResult> decide(const Snapshot& view, const AttachBudget& args,
+                                  const Context& ctx) {
     if (view.limits.budget(args.budget_id) == nullptr) {
         return ff::fail(ErrorCode::budget_not_found);
     }
-    return attach(view, link_of(args));
+    return attach(view, link_of(args), ctx);
 }
 
 Decision<AttachmentResult> decide(const Snapshot& view, const DetachBudget& args,
@@ -289,12 +292,13 @@ Decision<AttachmentResult> decide(const Snapshot& view, const DetachBudget& args
     return detach(view, link_of(args), ctx);
 }
 
-Decision<AttachmentResult> decide(const Snapshot& view, const AttachQuota& args, const Context&) {
+Decision<AttachmentResult> decide(const Snapshot& view, const AttachQuota& args,
+                                  const Context& ctx) {
     const QuotaPolicy* policy = view.limits.policy(args.quota_policy_id);
     if (policy == nullptr || policy->deleted || policy->unnamed || policy->parent) {
         return ff::fail(ErrorCode::quota_policy_not_found);
     }
-    return attach(view, link_of(args));
+    return attach(view, link_of(args), ctx);
 }
 
 Decision<AttachmentResult> decide(const Snapshot& view, const DetachQuota& args,

@@ -15,11 +15,6 @@ constexpr std::size_t progress_message_bytes_max = 1024;
 constexpr std::size_t result_bytes_max = 1U << 20;
 constexpr DurationMs lease_ttl_default_ms = 30'000;
 
-expected<void> check_text(std::string_view field, std::string_view text) {
-    // Length is not checked here: these texts are cut to size, never refused for it.
-    return check_reason(field, text, std::string_view::npos);
-}
-
 }  // namespace
 
 // -------------------------------------------------------------------------------------- renew

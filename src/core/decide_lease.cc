@@ -317,6 +317,7 @@ void expire(const Snapshot& view, Execution& e, const std::string& reason,
     ending.release_reason = "expired:" + reason;
     ending.revoked_by = "reconciler";
     ending.attempt_failure_reason = reason;
+    ending.attempt_failure_category = category;
     ending.closed_as = StreamClosedReason::expired;
     e.failure_reason = reason;
     e.failure_category = std::move(category);

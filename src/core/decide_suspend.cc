@@ -121,6 +121,7 @@ Decision<WaitpointTicket> decide(const Snapshot& view, const CreateWaitpoint& ar
     WaitpointTicket ticket = ticket_of(row);
     waits.waitpoints.emplace(row.id, std::move(row));
     waits.put(e, changes);
+    e.last_mutation_at = ctx.now;
     changes.put_executions.push_back(std::move(e));
     return {std::move(ticket), std::move(changes)};
 }
@@ -173,6 +174,7 @@ Decision<Done> decide(const Snapshot& view, const CloseWaitpoint& args, const Co
     waitpoint.closed_at = ctx.now;
     waitpoint.close_reason = args.reason;
     waits.put(e, changes);
+    e.last_mutation_at = ctx.now;
     changes.put_executions.push_back(std::move(e));
     return {Done{}, std::move(changes)};
 }

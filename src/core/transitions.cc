@@ -206,7 +206,8 @@ void finish(const Snapshot& view, Execution& e, Ending ending, Changes& changes,
     e.blocked_at.reset();
     e.blocking_detail.reset();
     e.completed_at = now;
-    const bool attempted = e.total_attempt_count > 0;
+    // A damaged count is the reconciler's to mend; what runs can end all the same.
+    const bool attempted = e.total_attempt_count > 0 || has_live_attempt(e);
     const bool skipped = ending.outcome == TerminalOutcome::skipped;
     const AttemptState attempt_state = attempted ? AttemptState::attempt_terminal
                                        : skipped ? AttemptState::none

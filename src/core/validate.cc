@@ -45,6 +45,10 @@ expected<void> check_reason(std::string_view field, std::string_view text, std::
                                                       std::to_string(bytes_max) + " bytes (got " +
                                                       std::to_string(text.size()) + ")");
     }
+    return check_text(field, text);
+}
+
+expected<void> check_text(std::string_view field, std::string_view text) {
     if (!is_valid_utf8(text)) {
         return ff::fail(ErrorCode::invalid_input, std::string(field) + ": not valid UTF-8");
     }

@@ -15,6 +15,9 @@ expected<void> check_lease_ttl(DurationMs ttl_ms);
 expected<void> check_grant_ttl(DurationMs ttl_ms);
 expected<void> check_worker(std::string_view worker_id, std::string_view worker_instance_id);
 expected<void> check_reason(std::string_view field, std::string_view text, std::size_t bytes_max);
+/// What every store can keep and compare as text: UTF-8 without NUL. Of any length: what reads look
+/// for, and what is cut to size.
+expected<void> check_text(std::string_view field, std::string_view text);
 /// 0 to what every JSON number can hold.
 expected<void> check_resume_delay(DurationMs delay_ms);
 /// The texts a grant keeps for audit.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/transitions.h"
+#include "core/validate.h"
 
 namespace ff::engine {
 
@@ -320,6 +321,7 @@ expected<ExecutionPage> answer(const ListExecutions& op, const ReadContext& c) {
 }
 
 expected<LanePage> answer(const ListLanes& op, const ReadContext& c) {
+    FF_TRY_VOID(core::check_text("cursor", op.cursor.value_or("")));
     LanePage page;
     if (op.limit == 0) {
         return page;
@@ -340,16 +342,17 @@ expected<LanePage> answer(const ListLanes& op, const ReadContext& c) {
 }
 
 expected<WorkerPage> answer(const ListWorkers& op, const ReadContext& c) {
+    FF_TRY_VOID(core::check_text("ns", op.ns.value_or("")));
+    const WorkerCursor start = op.after.value_or(WorkerCursor{});
+    FF_TRY_VOID(core::check_text("after", start.ns));
+    FF_TRY_VOID(core::check_text("after", start.worker_instance_id));
     const std::size_t limit = std::min<std::size_t>(op.limit, 10'000);
     WorkerPage page;
     if (limit == 0) {
         return page;
     }
     FF_TRY_VOID(c.store.read([&](store::Reader& reader) -> expected<void> {
-        core::WorkerKey after;
-        if (op.after) {
-            after = {op.after->ns, op.after->worker_instance_id};
-        }
+        core::WorkerKey after{start.ns, start.worker_instance_id};
         // Dead rows that wait for the sweep are passed over, so a page may take several reads.
         for (;;) {
             FF_TRY(const auto rows, reader.workers(op.ns, after, limit));

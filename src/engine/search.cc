@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 
+#include "core/validate.h"
 #include "engine/creation_time.h"
 #include "engine/reads.h"
 
@@ -366,6 +367,10 @@ expected<SearchExecutions> checked(SearchExecutions op) {
     if (op.tags.size() > tags_max) {
         return ff::fail(ErrorCode::invalid_input,
                         "tags: at most 16 (got " + std::to_string(op.tags.size()) + ")");
+    }
+    for (const auto& [key, value] : op.tags) {
+        FF_TRY_VOID(core::check_text("tag key", key));
+        FF_TRY_VOID(core::check_text("tag value of " + key, value));
     }
     for (std::optional<TimestampMs>* time : {&op.created_after, &op.created_before}) {
         if (*time) {

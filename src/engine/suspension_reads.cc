@@ -8,6 +8,7 @@
 
 #include "core/decide.h"
 #include "core/resume_condition.h"
+#include "core/validate.h"
 #include "core/waiting.h"
 #include "core/waitpoint_tokens.h"
 #include "engine/reads.h"
@@ -476,6 +477,7 @@ class SuspendedWalk {
 }  // namespace
 
 expected<SuspendedPage> answer(const ListSuspended& op, const ReadContext& c) {
+    FF_TRY_VOID(core::check_text("lane_id", op.lane_id.value_or("")));
     SuspendedPage page;
     if (op.limit == 0) {
         return page;

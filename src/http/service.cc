@@ -57,6 +57,9 @@ std::optional<wire::RequestFault> unspeakable(
         if (!is_valid_utf8(name) || !is_valid_utf8(value)) {
             return wire::RequestFault{400, "invalid query: not UTF-8"};
         }
+        if (name.contains('\0')) {
+            return wire::RequestFault{400, "invalid query: a name with a NUL character"};
+        }
         if (value.contains('\0')) {
             return wire::RequestFault{400, "invalid query: " + name + ": a NUL character"};
         }

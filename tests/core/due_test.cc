@@ -86,6 +86,7 @@ TEST(AttemptTimeoutDue, without_a_retry_left_expires_the_execution) {
     )");
     EXPECT_EQ(s.attempt_row("a", 0).state, AttemptLifecycle::ended_failure);
     EXPECT_EQ(s.attempt_row("a", 0).failure_reason, "attempt_timeout");
+    EXPECT_EQ(s.attempt_row("a", 0).failure_category, "timeout");
     EXPECT_EQ(s.history("a"), (Lines{"acquired", "released:expired:attempt_timeout=expired"}));
     EXPECT_EQ(s.records.events.back().revoked_by, "reconciler");
 }

@@ -33,6 +33,25 @@ Scenario with_policy(const std::string& policy) {
     return s;
 }
 
+// A damaged row is the reconciler's to mend. Who ends it must not take the process down.
+TEST(Complete, ends_an_execution_whose_count_of_attempts_is_lost) {
+    Scenario s = running();
+    Snapshot view = s.empty_view();
+    ReadSet set;
+    const Complete op{s.handle("a"), "done", {}};
+    reads(op, set);
+    s.load(set, view);
+    Changes damage;
+    damage.put_executions.push_back(s.row("a"));
+    damage.put_executions.back().total_attempt_count = 0;
+    view.apply(std::move(damage));
+    const auto decision = decide(view, op, s.context());
+    ASSERT_TRUE(decision.answer) << decision.answer.error().message();
+    ASSERT_EQ(decision.changes.put_executions.size(), 1U);
+    EXPECT_EQ(decision.changes.put_executions[0].state.attempt_state,
+              AttemptState::attempt_terminal);
+}
+
 // ---------------------------------------------------------------------------- renew, progress
 
 TEST(Renew, extends_the_lease_from_now_and_changes_neither_state_nor_epoch) {

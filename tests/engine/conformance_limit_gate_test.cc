@@ -118,6 +118,23 @@ TEST_P(GateConformance, ABudgetOfAFlowIsAttachedToItsMembersOnly) {
               "budget_attach_conflict");
 }
 
+TEST_P(GateConformance, AttachingToAnExecutionIsAMutationOfIt) {
+    FF_NEEDS_CLOCK();
+    const ExecutionId id = create();
+    ok(budget({{"x", {1, 0}}}));
+    ok(quota(1, 1));
+    const auto mutated_by = [&](auto op) {
+        clock().advance(1000);
+        ok(op);
+        return ok(DescribeExecution{id})->last_mutation_at;
+    };
+    const std::string target = id.to_string();
+    EXPECT_EQ(mutated_by(AttachBudget{budget_id(), LimitTarget::execution, target}), now());
+    EXPECT_EQ(mutated_by(AttachQuota{quota_id(), LimitTarget::execution, target}), now());
+    EXPECT_EQ(mutated_by(DetachBudget{budget_id(), LimitTarget::execution, target}), now());
+    EXPECT_EQ(mutated_by(DetachQuota{quota_id(), LimitTarget::execution, target}), now());
+}
+
 // --------------------------------------------------------------------------- in which order
 
 TEST_P(GateConformance, WhoCannotRunItTakesNothing) {

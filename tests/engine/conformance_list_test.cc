@@ -311,6 +311,26 @@ TEST_P(ListConformance, AMalformedCursorIsRefused) {
     EXPECT_EQ(ok(empty).items.size(), 1U);
 }
 
+// A SQLite store would find nothing, PostgreSQL would call it an error of its own.
+TEST_P(ListConformance, WhatIsNoTextIsRefusedByReadsAlike) {
+    create();
+    for (const std::string& text : {std::string("\xff"), std::string("a\0b", 3)}) {
+        SearchExecutions by_key;
+        by_key.tags = {{text, "x"}};
+        EXPECT_EQ(error(by_key).code, ErrorCode::invalid_input);
+        SearchExecutions by_value;
+        by_value.tags = {{"key", text}};
+        EXPECT_EQ(error(by_value).code, ErrorCode::invalid_input);
+        EXPECT_EQ(error(ListLanes{text, 10}).code, ErrorCode::invalid_input);
+        EXPECT_EQ(error(ListWorkers{.ns = text}).code, ErrorCode::invalid_input);
+        EXPECT_EQ(error(ListWorkers{.after = WorkerCursor{text, "w"}}).code,
+                  ErrorCode::invalid_input);
+        EXPECT_EQ(error(ListWorkers{.after = WorkerCursor{"n", text}}).code,
+                  ErrorCode::invalid_input);
+        EXPECT_EQ(error(ListSuspended{.lane_id = text}).code, ErrorCode::invalid_input);
+    }
+}
+
 // ---------------------------------------------------------------------------------------- lanes
 
 TEST_P(ListConformance, LanesAreListedInPages) {

@@ -238,6 +238,17 @@ TEST_P(SuspendConformance, AWaitpointIsMadeAheadAndTheLeaseStays) {
     EXPECT_EQ(open_waitpoints(task.execution_id()).size(), 2U);
 }
 
+TEST_P(SuspendConformance, AWaitpointThatIsMadeOrClosedIsAMutationOfItsExecution) {
+    FF_NEEDS_CLOCK();
+    const ClaimedTask task = start();
+    clock().advance(1'000);
+    const WaitpointTicket ticket = ok(CreateWaitpoint{task.handle, "early", 60'000});
+    EXPECT_EQ(ok(DescribeExecution{task.execution_id()})->last_mutation_at, now());
+    clock().advance(1'000);
+    ok(CloseWaitpoint{task.handle, ticket.waitpoint_id, ""});
+    EXPECT_EQ(ok(DescribeExecution{task.execution_id()})->last_mutation_at, now());
+}
+
 TEST_P(SuspendConformance, MakingAWaitpointIsFenced) {
     const ClaimedTask task = start();
     EXPECT_EQ(refused(CreateWaitpoint{task.handle, "", 1}), "invalid_waitpoint_key");

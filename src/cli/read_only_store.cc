@@ -89,9 +89,6 @@ expected<std::vector<core::FlowWorkKey>> ReadOnlyStore::scan_work(TimestampMs, s
     return refuse();
 }
 expected<std::vector<FlowId>> ReadOnlyStore::held_flows() { return refuse(); }
-expected<std::vector<FlowId>> ReadOnlyStore::scan_flows(const std::optional<FlowId>&, std::size_t) {
-    return refuse();
-}
 expected<std::vector<core::EdgeKey>> ReadOnlyStore::scan_staged(TimestampMs, std::size_t) {
     return refuse();
 }

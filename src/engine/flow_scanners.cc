@@ -44,38 +44,52 @@ expected<core::FlowRows> rows_of(store::Reader& reader, const core::Flow& flow) 
     return rows;
 }
 
+/// Nothing for a flow that is over, and was checked when it ended, or gone.
+expected<std::optional<core::FlowRows>> open_rows_of(store::Reader& reader, const FlowId& id) {
+    FF_TRY(const auto flow, reader.flow(id));
+    if (!flow || (flow->live == 0 && flow->finished_at)) {
+        return std::nullopt;
+    }
+    return rows_of(reader, *flow);
+}
+
 }  // namespace
 
-expected<void> Scanners::visit_flows(std::optional<FlowId>& at, const FlowVisit& visit) {
+expected<void> Scanners::visit_flows(std::optional<FlowId>& at, ScannerResult& result,
+                                     const FlowVisit& visit) {
     store::Store& store = batch_.store();
     FF_TRY_VOID(batch_.make_readable());
     return store.read([&](store::Reader& reader) -> expected<void> {
-        FF_TRY(const auto flows, reader.flows(std::nullopt, at, flows_per_pass));
-        const auto after_all =
-            flows.size() < flows_per_pass ? std::nullopt : std::optional(flows.back().id);
+        FF_TRY(const auto ids, reader.flow_ids(at, flows_per_pass));
         std::size_t seen = 0;
-        for (const core::Flow& flow : flows) {
+        for (const FlowId& id : ids) {
             if (seen >= rows_per_pass) {
                 return {};
             }
-            at = flow.id;
-            if (flow.live == 0 && flow.finished_at) {
-                continue;  // over, and checked when it ended
+            at = id;
+            const auto rows = open_rows_of(reader, id);
+            if (!rows) {
+                FF_TRY_VOID(tell_of(rows.error(), "flow " + id.to_string(), result));
+            } else if (*rows) {
+                seen += (*rows)->members.size() + (*rows)->edges.size();
+                visit(**rows);
             }
-            FF_TRY(const core::FlowRows rows, rows_of(reader, flow));
-            seen += rows.members.size() + rows.edges.size();
-            visit(rows);
         }
-        at = after_all;
+        if (ids.size() < flows_per_pass) {
+            at = std::nullopt;
+        }
         return {};
     });
 }
 
-expected<void> Scanners::count_cancels() {
+expected<void> Scanners::count_cancels(ScannerResult& result) {
     std::set<FlowId> flows;
     FF_TRY_VOID(batch_.store().read([&](store::Reader& reader) -> expected<void> {
-        FF_TRY(const auto work, reader.flow_work(std::nullopt, rows_per_pass));
-        for (const core::FlowWork& each : work) {
+        const auto work = reader.flow_work(std::nullopt, rows_per_pass);
+        if (!work) {
+            return tell_of(work.error(), "work of flows", result);
+        }
+        for (const core::FlowWork& each : *work) {
             if (each.key.kind == core::FlowWorkKind::cancel_member) {
                 flows.insert(each.key.flow);
             }
@@ -88,20 +102,46 @@ expected<void> Scanners::count_cancels() {
 
 expected<ScannerResult> Scanners::flow_projector(TimestampMs /*now*/) {
     ScannerResult result;
-    FF_TRY_VOID(visit_flows(projector_at_, [&](const core::FlowRows& rows) {
+    FF_TRY_VOID(visit_flows(projector_at_, result, [&](const core::FlowRows& rows) {
         for (const std::string& finding : core::check_flow(rows)) {
             result.findings.push_back("flow " + rows.flow.id.to_string() + ": " + finding);
         }
     }));
+    FF_TRY_VOID(count_cancels(result));
     result.errors = result.findings.size();
-    FF_TRY_VOID(count_cancels());
     return result;
+}
+
+expected<void> Scanners::apply_staged(TimestampMs now, ScannerResult& result) {
+    store::Store& store = batch_.store();
+    FF_TRY(const auto staged, store.scan_staged(now - staged_patience_ms, staged_per_pass));
+    for (const core::EdgeKey& key : staged) {
+        core::ReadSet set;
+        set.edges.push_back(key);
+        set.flows.push_back(key.flow);  // its lock: nobody else applies them meanwhile
+        const auto apply = [&]() -> expected<bool> {
+            FF_TRY_VOID(store.load(set, batch_.snapshot()));
+            const core::Edge* edge = batch_.snapshot().edge(key);
+            if (edge == nullptr) {
+                return false;
+            }
+            const ApplyDependency op{key.flow, key.id, edge->upstream, edge->downstream};
+            FF_TRY(const auto decision, batch_.decide_one(op));
+            return decision.answer.has_value();
+        };
+        const auto applied = apply();
+        if (!applied) {
+            FF_TRY_VOID(tell_of(applied.error(), "edge " + key.id.to_string(), result));
+        }
+        result.processed += applied && *applied ? 1 : 0;
+    }
+    return {};
 }
 
 expected<ScannerResult> Scanners::dependency_reconciler(TimestampMs now) {
     ScannerResult result;
     std::vector<core::FlowWork> overdue;
-    FF_TRY_VOID(visit_flows(dependencies_at_, [&](const core::FlowRows& rows) {
+    FF_TRY_VOID(visit_flows(dependencies_at_, result, [&](const core::FlowRows& rows) {
         const FlowId& flow = rows.flow.id;
         if (!rows.work_waits) {
             for (const core::EdgeKey& key : core::overdue_edges(rows)) {
@@ -118,24 +158,8 @@ expected<ScannerResult> Scanners::dependency_reconciler(TimestampMs now) {
             overdue.push_back({{flow, core::FlowWorkKind::unpark, ExecutionId{}}, {}, now});
         }
     }));
-    std::vector<core::EdgeKey> staged;
     FF_TRY_VOID(batch_.run_internal(now, [&]() -> expected<void> {
-        FF_TRY(staged, batch_.store().scan_staged(now - staged_patience_ms, staged_per_pass));
-        core::ReadSet set;
-        set.edges = staged;
-        for (const core::EdgeKey& key : staged) {
-            set.flows.push_back(key.flow);  // its lock: nobody else applies them meanwhile
-        }
-        FF_TRY_VOID(batch_.store().load(set, batch_.snapshot()));
-        for (const core::EdgeKey& key : staged) {
-            const core::Edge* edge = batch_.snapshot().edge(key);
-            if (edge == nullptr) {
-                continue;
-            }
-            const ApplyDependency apply{key.flow, key.id, edge->upstream, edge->downstream};
-            FF_TRY(const auto decision, batch_.decide_one(apply));
-            result.processed += decision.answer ? 1 : 0;
-        }
+        FF_TRY_VOID(apply_staged(now, result));
         core::Changes repairs;
         repairs.follow_ups = overdue;
         batch_.keep(std::move(repairs));

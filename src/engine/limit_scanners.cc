@@ -49,6 +49,44 @@ LedgerSums sums_of(const std::vector<core::LedgerRow>& rows, const core::Budget&
     return sums;
 }
 
+/// What a budget says against what is written down; nothing for one that is gone.
+expected<std::vector<std::string>> check_ledger(store::Reader& reader, const BudgetId& id) {
+    std::vector<std::string> findings;
+    FF_TRY(const auto budget, reader.budget(id));
+    FF_TRY(const auto rows, reader.ledgers(id, std::nullopt, rows_per_page));
+    if (!budget || rows.size() == rows_per_page) {
+        return findings;  // a long ledger is not summed up: that would hold up everybody
+    }
+    const LedgerSums sums = sums_of(rows, *budget);
+    if (sums.reserved != budget->reserved) {
+        findings.emplace_back("what is reserved is not what executions hold");
+    }
+    for (const auto& [dimension, amount] : sums.spent) {
+        const auto used = budget->usage.find(dimension);
+        if (used == budget->usage.end() || used->second < amount) {
+            findings.push_back(dimension + " counts less than was spent");
+        }
+    }
+    return findings;
+}
+
+/// A policy, and what was given of it.
+struct Given {
+    core::QuotaPolicy policy;
+    std::uint64_t slots = 0;
+    std::uint64_t starts = 0;
+};
+/// Nothing for one that is gone.
+expected<std::optional<Given>> given_of(store::Reader& reader, const QuotaPolicyId& id) {
+    FF_TRY(auto policy, reader.policy(id));
+    if (!policy) {
+        return std::nullopt;
+    }
+    FF_TRY(const std::uint64_t slots, reader.slot_count(id));
+    FF_TRY(const std::uint64_t starts, reader.starts(id, end_of_time));
+    return Given{std::move(*policy), slots, starts};
+}
+
 }  // namespace
 
 expected<void> Scanners::look_at_gates(TimestampMs now, ScannerResult& result) {
@@ -99,11 +137,17 @@ expected<std::size_t> Scanners::ledger_page(TimestampMs now, ScannerResult& resu
     FF_TRY_VOID(batch_.make_readable());
     FF_TRY_VOID(store.read([&](store::Reader& reader) -> expected<void> {
         const BudgetId budget{ledgers_at_.limit.uuid};
-        FF_TRY(const auto rows, reader.ledgers(budget, ledgers_at_.execution, rows_per_page));
+        const auto page = reader.ledgers(budget, ledgers_at_.execution, rows_per_page);
+        if (!page) {  // the rest of this ledger is passed over
+            FF_TRY_VOID(tell_of(page.error(), "ledger of budget " + budget.to_string(), result));
+        }
+        const auto& rows = page.value_or(std::vector<core::LedgerRow>{});
         looked = rows.size();
         for (const core::LedgerRow& row : rows) {
-            FF_TRY(const auto e, reader.execution(row.key.execution));
+            const auto e = reader.execution(row.key.execution);
             if (!e) {
+                FF_TRY_VOID(tell_of(e.error(), row.key.execution.to_string(), result));
+            } else if (!*e) {
                 gone.push_back(row.key);
             }
         }
@@ -111,9 +155,9 @@ expected<std::size_t> Scanners::ledger_page(TimestampMs now, ScannerResult& resu
             ledgers_at_.execution = rows.back().key.execution;
             return {};
         }
-        FF_TRY(const auto next, reader.budgets(budget, 1));
-        ledgers_at_ = next.empty() ? LimitRowsAt{}
-                                   : LimitRowsAt{core::LimitId{next[0].id.uuid}, std::nullopt};
+        FF_TRY(const auto next, reader.budget_ids(budget, 1));
+        ledgers_at_ =
+            next.empty() ? LimitRowsAt{} : LimitRowsAt{core::LimitId{next[0].uuid}, std::nullopt};
         return {};
     }));
     if (gone.empty()) {
@@ -149,31 +193,22 @@ expected<ScannerResult> Scanners::budget_reconciler(TimestampMs now) {
     store::Store& store = batch_.store();
     FF_TRY_VOID(batch_.make_readable());
     FF_TRY_VOID(store.read([&](store::Reader& reader) -> expected<void> {
-        FF_TRY(const auto budgets, reader.budgets(budgets_at_, limits_per_pass));
-        budgets_at_ =
-            budgets.size() < limits_per_pass ? std::nullopt : std::optional(budgets.back().id);
-        for (const core::Budget& budget : budgets) {
-            FF_TRY(const auto rows, reader.ledgers(budget.id, std::nullopt, rows_per_page));
-            if (rows.size() == rows_per_page) {
-                continue;  // a long ledger is not summed up: that would hold up everybody
+        FF_TRY(const auto ids, reader.budget_ids(budgets_at_, limits_per_pass));
+        budgets_at_ = ids.size() < limits_per_pass ? std::nullopt : std::optional(ids.back());
+        for (const BudgetId& id : ids) {
+            const auto findings = check_ledger(reader, id);
+            if (!findings) {
+                FF_TRY_VOID(tell_of(findings.error(), "budget " + id.to_string(), result));
+                continue;
             }
-            const LedgerSums sums = sums_of(rows, budget);
-            if (sums.reserved != budget.reserved) {
-                result.findings.push_back("budget " + budget.id.to_string() +
-                                          ": what is reserved is not what executions hold");
-            }
-            for (const auto& [dimension, amount] : sums.spent) {
-                const auto used = budget.usage.find(dimension);
-                if (used == budget.usage.end() || used->second < amount) {
-                    result.findings.push_back("budget " + budget.id.to_string() + ": " + dimension +
-                                              " counts less than was spent");
-                }
+            for (const std::string& finding : *findings) {
+                result.findings.push_back("budget " + id.to_string() + ": " + finding);
             }
         }
         return {};
     }));
-    result.errors = result.findings.size();
     FF_TRY_VOID(walk(ledgers_at_, [&] { return ledger_page(now, result); }));
+    result.errors = result.findings.size();
     FF_TRY(const ScannerResult swept,
            sweep([&] { return store.sweep_usage_dedup(now, dedups_per_pass); }));
     result.processed += swept.processed;
@@ -189,11 +224,17 @@ expected<std::size_t> Scanners::slot_page(TimestampMs now, ScannerResult& result
     FF_TRY_VOID(batch_.make_readable());
     FF_TRY_VOID(store.read([&](store::Reader& reader) -> expected<void> {
         const QuotaPolicyId policy{slots_at_.limit.uuid};
-        FF_TRY(const auto rows, reader.slots(policy, slots_at_.execution, rows_per_page));
+        const auto page = reader.slots(policy, slots_at_.execution, rows_per_page);
+        if (!page) {  // the rest of these slots is passed over
+            FF_TRY_VOID(tell_of(page.error(), "slots of quota " + policy.to_string(), result));
+        }
+        const auto& rows = page.value_or(std::vector<core::Admission>{});
         looked = rows.size();
         for (const core::Admission& row : rows) {
-            FF_TRY(const auto e, reader.execution(row.key.execution));
-            if (!keeps_slot(e)) {
+            const auto e = reader.execution(row.key.execution);
+            if (!e) {
+                FF_TRY_VOID(tell_of(e.error(), row.key.execution.to_string(), result));
+            } else if (!keeps_slot(*e)) {
                 stray.push_back(row.key);
             }
         }
@@ -201,9 +242,9 @@ expected<std::size_t> Scanners::slot_page(TimestampMs now, ScannerResult& result
             slots_at_.execution = rows.back().key.execution;
             return {};
         }
-        FF_TRY(const auto next, reader.policies(policy, 1));
-        slots_at_ = next.empty() ? LimitRowsAt{}
-                                 : LimitRowsAt{core::LimitId{next[0].id.uuid}, std::nullopt};
+        FF_TRY(const auto next, reader.policy_ids(policy, 1));
+        slots_at_ =
+            next.empty() ? LimitRowsAt{} : LimitRowsAt{core::LimitId{next[0].uuid}, std::nullopt};
         return {};
     }));
     if (stray.empty()) {
@@ -275,25 +316,22 @@ expected<void> Scanners::recount(const core::QuotaPolicy& seen, std::uint64_t sl
 expected<ScannerResult> Scanners::quota_reconciler(TimestampMs now) {
     ScannerResult result;
     FF_TRY_VOID(walk(slots_at_, [&] { return slot_page(now, result); }));
-    struct Seen {
-        core::QuotaPolicy policy;
-        std::uint64_t slots;
-        std::uint64_t starts;
-    };
-    std::vector<Seen> all;
+    std::vector<Given> all;
     FF_TRY_VOID(batch_.make_readable());
     FF_TRY_VOID(batch_.store().read([&](store::Reader& reader) -> expected<void> {
-        FF_TRY(auto policies, reader.policies(policies_at_, limits_per_pass));
-        policies_at_ =
-            policies.size() < limits_per_pass ? std::nullopt : std::optional(policies.back().id);
-        for (core::QuotaPolicy& policy : policies) {
-            FF_TRY(const std::uint64_t slots, reader.slot_count(policy.id));
-            FF_TRY(const std::uint64_t starts, reader.starts(policy.id, end_of_time));
-            all.push_back({std::move(policy), slots, starts});
+        FF_TRY(const auto ids, reader.policy_ids(policies_at_, limits_per_pass));
+        policies_at_ = ids.size() < limits_per_pass ? std::nullopt : std::optional(ids.back());
+        for (const QuotaPolicyId& id : ids) {
+            auto given = given_of(reader, id);
+            if (!given) {
+                FF_TRY_VOID(tell_of(given.error(), "quota " + id.to_string(), result));
+            } else if (*given) {
+                all.push_back(std::move(**given));
+            }
         }
         return {};
     }));
-    for (const Seen& seen : all) {
+    for (const Given& seen : all) {
         // Each for itself: one that fails keeps back no other.
         if (auto done = recount(seen.policy, seen.slots, seen.starts, now, result); !done) {
             result.findings.push_back("quota " + seen.policy.id.to_string() + ": " +

@@ -248,10 +248,14 @@ expected<ScannerResult> Scanners::stream_trimmer(TimestampMs now) {
             if (cell == nullptr || frames_left == 0) {
                 continue;
             }
-            FF_TRY(const auto decision, batch_.decide_one(core::SweepStream{
-                                            cell->id, stream.attempt_index, frames_left}));
-            frames_left -= decision.answer->frames;
-            result.processed += decision.answer->swept ? 1 : 0;
+            const auto decision =
+                batch_.decide_one(core::SweepStream{cell->id, stream.attempt_index, frames_left});
+            if (!decision) {
+                FF_TRY_VOID(tell_of(decision.error(), "stream of " + cell->id.to_string(), result));
+                continue;
+            }
+            frames_left -= decision->answer->frames;
+            result.processed += decision->answer->swept ? 1 : 0;
             looked = true;
         }
         // Those that were looked at are due no more, or less of them is left.
@@ -328,9 +332,12 @@ expected<std::uint64_t> Scanners::unblock_page(core::Bucket bucket, core::Eid& a
         }
         const core::Execution e = *cell->execution.current();
         if (e.gate) {
-            FF_TRY(const bool freed,
-                   core::waits_at_limit(e) ? let_go_at_limit(e, offered, now) : false);
-            lifted += freed ? 1 : 0;
+            const auto freed = core::waits_at_limit(e) ? let_go_at_limit(e, offered, now) : false;
+            // What cannot be read keeps whom it may limit, and nobody else.
+            if (!freed && !is_of_the_row(freed.error().code)) {
+                return std::unexpected(freed.error());
+            }
+            lifted += freed && *freed ? 1 : 0;
             continue;
         }
         FF_TRY(const bool freed, unblock_one(e, bucket, registry, now));

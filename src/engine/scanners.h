@@ -22,6 +22,17 @@ namespace ff::engine {
 /// `invalid_config` for a period of a pass that does not exist or that is too short.
 expected<void> check_scanner_periods(const EngineOptions& options);
 
+/// What went wrong with one row. Told of if the row itself is to blame, so that the pass goes on with
+/// the others; an error of the pass otherwise.
+inline expected<void> tell_of(const Error& error, const std::string& row, ScannerResult& result) {
+    if (!is_of_the_row(error.code)) {
+        return std::unexpected(error);
+    }
+    result.findings.push_back(row + ": " + error.message());
+    result.errors += 1;
+    return {};
+}
+
 class Scanners {
   public:
     /// Handles everything due at a moment and gives the answers that come of it.
@@ -105,10 +116,13 @@ class Scanners {
     /// Compares what policies count with what they gave, and puts it right.
     expected<ScannerResult> quota_reconciler(TimestampMs now);
     /// Counts the flows that have members which are still to be cancelled.
-    expected<void> count_cancels();
+    expected<void> count_cancels(ScannerResult& result);
     using FlowVisit = std::function<void(const core::FlowRows&)>;
     /// The next flows after `at` that have not ended, whole; moves it.
-    expected<void> visit_flows(std::optional<FlowId>& at, const FlowVisit& visit);
+    expected<void> visit_flows(std::optional<FlowId>& at, ScannerResult& result,
+                               const FlowVisit& visit);
+    /// Applies edges that were staged and forgotten.
+    expected<void> apply_staged(TimestampMs now, ScannerResult& result);
     expected<ScannerResult> sweep(const std::function<expected<std::uint64_t>()>& body);
     /// The live workers, read when they are first asked for; unreadable: nobody knows.
     struct Registry {

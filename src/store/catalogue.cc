@@ -385,6 +385,8 @@ const std::string listed_after =
 const std::string budget_by_id = select_where<core::Budget>("budget_id = $1");
 const std::string budgets_after =
     select_where<core::Budget>("budget_id > $1 ORDER BY budget_id LIMIT $2");
+const std::string budget_ids_after =
+    "SELECT budget_id FROM ff_budget WHERE budget_id > $1 ORDER BY budget_id LIMIT $2";
 const std::string ledger_by_key =
     select_where<core::LedgerRow>("budget_id = $1 AND execution_id = $2");
 const std::string ledgers_after = select_where<core::LedgerRow>(
@@ -396,8 +398,9 @@ const std::string policies_of_keys =
     select_where<core::QuotaPolicy>("parent = $1 AND limit_key > $2 ORDER BY limit_key LIMIT $3");
 const std::string policies_listed = select_where<core::QuotaPolicy>(
     "parent IS NULL AND quota_policy_id > $1 ORDER BY quota_policy_id LIMIT $2");
-const std::string policies_after =
-    select_where<core::QuotaPolicy>("quota_policy_id > $1 ORDER BY quota_policy_id LIMIT $2");
+const std::string policy_ids_after =
+    "SELECT quota_policy_id FROM ff_quota_policy WHERE quota_policy_id > $1"
+    " ORDER BY quota_policy_id LIMIT $2";
 const std::string admission_by_key =
     select_where<core::Admission>("execution_id = $1 AND quota_policy_id = $2");
 const std::string admissions_of_execution =
@@ -562,13 +565,14 @@ std::vector<std::string> gather_texts() {
         satisfiers_of,
         budget_by_id,
         budgets_after,
+        budget_ids_after,
         ledger_by_key,
         ledgers_after,
         dedup_by_key,
         policy_by_id,
         policies_of_keys,
         policies_listed,
-        policies_after,
+        policy_ids_after,
         admission_by_key,
         admissions_of_execution,
         admissions_aged,

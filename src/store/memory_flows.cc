@@ -176,17 +176,6 @@ expected<std::vector<FlowId>> MemoryStore::held_flows() {
     return std::vector<FlowId>(rows_->held_flows.begin(), rows_->held_flows.end());
 }
 
-expected<std::vector<FlowId>> MemoryStore::scan_flows(const std::optional<FlowId>& after,
-                                                      std::size_t limit) {
-    FF_CHECK(swept_, "no transaction is open");
-    std::vector<FlowId> out;
-    for (auto it = after ? rows_->flows.upper_bound(*after) : rows_->flows.begin();
-         it != rows_->flows.end() && out.size() < limit; ++it) {
-        out.push_back(it->first);
-    }
-    return out;
-}
-
 expected<std::vector<EdgeKey>> MemoryStore::scan_staged(TimestampMs before, std::size_t limit) {
     FF_CHECK(swept_, "no transaction is open");
     std::vector<EdgeKey> out;
@@ -286,6 +275,11 @@ expected<std::vector<core::Flow>> MemoryReader::flows(std::optional<std::uint16_
         }
     }
     return out;
+}
+
+expected<std::vector<FlowId>> MemoryReader::flow_ids(const std::optional<FlowId>& after,
+                                                     std::size_t limit) {
+    return keys_after(rows_.flows, after, limit);
 }
 
 auto MemoryReader::members(const FlowId& flow, const std::optional<ExecutionId>& after,

@@ -188,6 +188,11 @@ expected<std::vector<core::Budget>> MemoryReader::budgets(const std::optional<Bu
     return rows_after(rows_.budgets, after, limit, [](const BudgetId&) { return true; });
 }
 
+expected<std::vector<BudgetId>> MemoryReader::budget_ids(const std::optional<BudgetId>& after,
+                                                         std::size_t limit) {
+    return keys_after(rows_.budgets, after, limit);
+}
+
 expected<std::vector<core::LedgerRow>> MemoryReader::ledgers(
     const BudgetId& budget, const std::optional<ExecutionId>& after, std::size_t limit) {
     const auto key = after ? std::optional(core::LedgerKey{budget, *after}) : std::nullopt;
@@ -215,9 +220,9 @@ expected<std::vector<core::QuotaPolicy>> MemoryReader::policies_of_keys(const Qu
     return out;
 }
 
-expected<std::vector<core::QuotaPolicy>> MemoryReader::policies(
+expected<std::vector<QuotaPolicyId>> MemoryReader::policy_ids(
     const std::optional<QuotaPolicyId>& after, std::size_t limit) {
-    return rows_after(rows_.policies, after, limit, [](const QuotaPolicyId&) { return true; });
+    return keys_after(rows_.policies, after, limit);
 }
 
 expected<std::vector<core::Admission>> MemoryReader::slots(const QuotaPolicyId& policy,

@@ -115,6 +115,19 @@ std::optional<typename Map::mapped_type> find_row(const Map& map, const typename
     return it->second;
 }
 
+/// The keys of a map behind one, up to a number.
+template <class Map>
+std::vector<typename Map::key_type> keys_after(const Map& map,
+                                               const std::optional<typename Map::key_type>& after,
+                                               std::size_t limit) {
+    std::vector<typename Map::key_type> out;
+    for (auto it = after ? map.upper_bound(*after) : map.begin();
+         it != map.end() && out.size() < limit; ++it) {
+        out.push_back(it->first);
+    }
+    return out;
+}
+
 class MemoryReader final : public Reader {
   public:
     explicit MemoryReader(const MemoryRows& rows) : rows_(rows) {}
@@ -147,6 +160,8 @@ class MemoryReader final : public Reader {
     expected<std::vector<core::Flow>> flows(std::optional<std::uint16_t> partition,
                                             const std::optional<FlowId>& after,
                                             std::size_t limit) override;
+    expected<std::vector<FlowId>> flow_ids(const std::optional<FlowId>& after,
+                                           std::size_t limit) override;
     expected<Executions> members(const FlowId& flow, const std::optional<ExecutionId>& after,
                                  std::size_t limit) override;
     expected<std::vector<core::Edge>> edges_of_flow(const FlowId& flow) override;
@@ -184,6 +199,8 @@ class MemoryReader final : public Reader {
     expected<std::optional<core::Budget>> budget(const BudgetId& id) override;
     expected<std::vector<core::Budget>> budgets(const std::optional<BudgetId>& after,
                                                 std::size_t limit) override;
+    expected<std::vector<BudgetId>> budget_ids(const std::optional<BudgetId>& after,
+                                               std::size_t limit) override;
     expected<std::vector<core::LedgerRow>> ledgers(const BudgetId& budget,
                                                    const std::optional<ExecutionId>& after,
                                                    std::size_t limit) override;
@@ -193,8 +210,8 @@ class MemoryReader final : public Reader {
     expected<std::vector<core::QuotaPolicy>> policies_of_keys(const QuotaPolicyId& parent,
                                                               const std::string& after,
                                                               std::size_t limit) override;
-    expected<std::vector<core::QuotaPolicy>> policies(const std::optional<QuotaPolicyId>& after,
-                                                      std::size_t limit) override;
+    expected<std::vector<QuotaPolicyId>> policy_ids(const std::optional<QuotaPolicyId>& after,
+                                                    std::size_t limit) override;
     expected<std::vector<core::Admission>> slots(const QuotaPolicyId& policy,
                                                  const std::optional<ExecutionId>& after,
                                                  std::size_t limit) override;

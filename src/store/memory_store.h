@@ -45,8 +45,6 @@ class MemoryStore final : public Store {
     expected<std::vector<core::FlowWorkKey>> scan_work(TimestampMs now, std::size_t limit,
                                                        core::Snapshot& snapshot) override;
     expected<std::vector<FlowId>> held_flows() override;
-    expected<std::vector<FlowId>> scan_flows(const std::optional<FlowId>& after,
-                                             std::size_t limit) override;
     expected<std::vector<core::EdgeKey>> scan_staged(TimestampMs before,
                                                      std::size_t limit) override;
     expected<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,

@@ -238,12 +238,6 @@ expected<std::vector<FlowId>> PostgresStore::held_flows() {
 
 // -------------------------------------------------------------------------------------- scans
 
-expected<std::vector<FlowId>> PostgresStore::scan_flows(const std::optional<FlowId>& after,
-                                                        std::size_t limit) {
-    begun_ = true;
-    return flow_ids_after(*texts_, after, limit);
-}
-
 expected<std::vector<core::EdgeKey>> PostgresStore::scan_staged(TimestampMs before,
                                                                 std::size_t limit) {
     begun_ = true;

@@ -40,6 +40,8 @@ class SqlReader final : public Reader {
     expected<std::vector<core::Flow>> flows(std::optional<std::uint16_t> partition,
                                             const std::optional<FlowId>& after,
                                             std::size_t limit) override;
+    expected<std::vector<FlowId>> flow_ids(const std::optional<FlowId>& after,
+                                           std::size_t limit) override;
     expected<Executions> members(const FlowId& flow, const std::optional<ExecutionId>& after,
                                  std::size_t limit) override;
     expected<std::vector<core::Edge>> edges_of_flow(const FlowId& flow) override;
@@ -77,6 +79,8 @@ class SqlReader final : public Reader {
     expected<std::optional<core::Budget>> budget(const BudgetId& id) override;
     expected<std::vector<core::Budget>> budgets(const std::optional<BudgetId>& after,
                                                 std::size_t limit) override;
+    expected<std::vector<BudgetId>> budget_ids(const std::optional<BudgetId>& after,
+                                               std::size_t limit) override;
     expected<std::vector<core::LedgerRow>> ledgers(const BudgetId& budget,
                                                    const std::optional<ExecutionId>& after,
                                                    std::size_t limit) override;
@@ -86,8 +90,8 @@ class SqlReader final : public Reader {
     expected<std::vector<core::QuotaPolicy>> policies_of_keys(const QuotaPolicyId& parent,
                                                               const std::string& after,
                                                               std::size_t limit) override;
-    expected<std::vector<core::QuotaPolicy>> policies(const std::optional<QuotaPolicyId>& after,
-                                                      std::size_t limit) override;
+    expected<std::vector<QuotaPolicyId>> policy_ids(const std::optional<QuotaPolicyId>& after,
+                                                    std::size_t limit) override;
     expected<std::vector<core::Admission>> slots(const QuotaPolicyId& policy,
                                                  const std::optional<ExecutionId>& after,
                                                  std::size_t limit) override;

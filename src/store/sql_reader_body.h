@@ -222,6 +222,12 @@ expected<std::vector<core::Flow>> SqlReader<Statements>::flows(
 }
 
 template <class Statements>
+expected<std::vector<FlowId>> SqlReader<Statements>::flow_ids(const std::optional<FlowId>& after,
+                                                              std::size_t limit) {
+    return flow_ids_after(statements_, after, limit);
+}
+
+template <class Statements>
 auto SqlReader<Statements>::members(const FlowId& flow, const std::optional<ExecutionId>& after,
                                     std::size_t limit) -> expected<Executions> {
     auto& s = statements_.get(sql::members_after);
@@ -464,6 +470,12 @@ expected<std::vector<core::Budget>> SqlReader<Statements>::budgets(
 }
 
 template <class Statements>
+expected<std::vector<BudgetId>> SqlReader<Statements>::budget_ids(
+    const std::optional<BudgetId>& after, std::size_t limit) {
+    return ids_after(statements_.get(sql::budget_ids_after), after, limit, "budget_id");
+}
+
+template <class Statements>
 expected<std::vector<core::LedgerRow>> SqlReader<Statements>::ledgers(
     const BudgetId& budget, const std::optional<ExecutionId>& after, std::size_t limit) {
     auto& s = statements_.get(sql::ledgers_after);
@@ -497,12 +509,9 @@ expected<std::vector<core::QuotaPolicy>> SqlReader<Statements>::policies_of_keys
 }
 
 template <class Statements>
-expected<std::vector<core::QuotaPolicy>> SqlReader<Statements>::policies(
+expected<std::vector<QuotaPolicyId>> SqlReader<Statements>::policy_ids(
     const std::optional<QuotaPolicyId>& after, std::size_t limit) {
-    auto& s = statements_.get(sql::policies_after);
-    s.bytes_copy(after ? after->uuid.raw() : "");
-    s.integer(static_cast<std::int64_t>(limit));
-    return select_all<core::QuotaPolicy>(s);
+    return ids_after(statements_.get(sql::policy_ids_after), after, limit, "quota_policy_id");
 }
 
 template <class Statements>

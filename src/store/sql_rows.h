@@ -59,4 +59,22 @@ expected<std::vector<Row>> select_all(Statement& statement) {
     return out;
 }
 
+/// The same without those that cannot be read.
+template <class Row, class Statement>
+expected<std::vector<Row>> select_readable(Statement& statement) {
+    std::vector<Row> out;
+    for (;;) {
+        FF_TRY(const bool found, statement.step());
+        if (!found) {
+            break;
+        }
+        take_columns(statement, out.emplace_back());
+        if (!statement.check()) {
+            out.pop_back();
+        }
+    }
+    statement.reset();
+    return out;
+}
+
 }  // namespace ff::store

@@ -253,13 +253,19 @@ expected<std::vector<core::LimitKey>> waiting_limits(Statements& texts, const co
     return out;
 }
 
+/// A page of ids; `column` names them should one not be an id.
+template <class Id, class Statement>
+expected<std::vector<Id>> ids_after(Statement& s, const std::optional<Id>& after, std::size_t limit,
+                                    const char* column) {
+    s.bytes_copy(after ? after->uuid.raw() : "");
+    s.integer(static_cast<std::int64_t>(limit));
+    return collect_ids<Id>(s, column);
+}
+
 template <class Statements>
 expected<std::vector<FlowId>> flow_ids_after(Statements& texts, const std::optional<FlowId>& after,
                                              std::size_t limit) {
-    auto& s = texts.get(sql::flow_ids_after);
-    s.bytes_copy(after ? after->uuid.raw() : "");
-    s.integer(static_cast<std::int64_t>(limit));
-    return collect_ids<FlowId>(s, "flow_id");
+    return ids_after(texts.get(sql::flow_ids_after), after, limit, "flow_id");
 }
 
 template <class Statements>
@@ -294,12 +300,13 @@ expected<std::vector<core::FlowWorkKey>> due_work(Statement& s, TimestampMs now,
 
 // ------------------------------------------------------------------------------------ workers
 
-// The registry is as long as there are workers; no index is worth a write per heartbeat.
+// The registry is as long as there are workers; no index is worth a write per heartbeat. A row that
+// cannot be read neither keeps the dead from being swept nor work from those who can do it.
 
 template <class Statements>
 expected<std::vector<core::WorkerKey>> dead_workers(Statements& texts, TimestampMs now,
                                                     std::size_t limit) {
-    FF_TRY(auto rows, select_all<core::WorkerRow>(texts.get(sql::workers_all)));
+    FF_TRY(auto rows, select_readable<core::WorkerRow>(texts.get(sql::workers_all)));
     std::vector<core::WorkerKey> out;
     for (auto& row : rows) {
         if (!row.live(now) && out.size() < limit) {
@@ -311,7 +318,7 @@ expected<std::vector<core::WorkerKey>> dead_workers(Statements& texts, Timestamp
 
 template <class Statements>
 expected<std::vector<core::WorkerRow>> live_workers_in(Statements& texts, TimestampMs now) {
-    FF_TRY(auto rows, select_all<core::WorkerRow>(texts.get(sql::workers_all)));
+    FF_TRY(auto rows, select_readable<core::WorkerRow>(texts.get(sql::workers_all)));
     std::erase_if(rows, [&](const core::WorkerRow& row) { return !row.live(now); });
     return rows;
 }

@@ -184,11 +184,6 @@ expected<std::vector<core::FlowWorkKey>> SqliteStore::scan_work(TimestampMs now,
 
 expected<std::vector<FlowId>> SqliteStore::held_flows() { return flows_held(hot_->texts); }
 
-expected<std::vector<FlowId>> SqliteStore::scan_flows(const std::optional<FlowId>& after,
-                                                      std::size_t limit) {
-    return flow_ids_after(hot_->texts, after, limit);
-}
-
 expected<std::vector<EdgeKey>> SqliteStore::scan_staged(TimestampMs before, std::size_t limit) {
     return staged_edges(hot_->texts, before, limit);
 }

@@ -150,6 +150,9 @@ class Reader {
     virtual expected<std::vector<core::Flow>> flows(std::optional<std::uint16_t> partition,
                                                     const std::optional<FlowId>& after,
                                                     std::size_t limit) = 0;
+    /// Ids alone, for those who go through all and read each for itself.
+    virtual expected<std::vector<FlowId>> flow_ids(const std::optional<FlowId>& after,
+                                                   std::size_t limit) = 0;
     /// Members by execution id.
     virtual expected<Executions> members(const FlowId& flow,
                                          const std::optional<ExecutionId>& after,
@@ -214,6 +217,9 @@ class Reader {
     /// By id.
     virtual expected<std::vector<core::Budget>> budgets(const std::optional<BudgetId>& after,
                                                         std::size_t limit) = 0;
+    /// Ids alone, for those who go through all and read each for itself.
+    virtual expected<std::vector<BudgetId>> budget_ids(const std::optional<BudgetId>& after,
+                                                       std::size_t limit) = 0;
     /// By execution.
     virtual expected<std::vector<core::LedgerRow>> ledgers(const BudgetId& budget,
                                                            const std::optional<ExecutionId>& after,
@@ -226,8 +232,8 @@ class Reader {
     virtual expected<std::vector<core::QuotaPolicy>> policies_of_keys(const QuotaPolicyId& parent,
                                                                       const std::string& after,
                                                                       std::size_t limit) = 0;
-    /// By id, all of them.
-    virtual expected<std::vector<core::QuotaPolicy>> policies(
+    /// All of them, ids alone.
+    virtual expected<std::vector<QuotaPolicyId>> policy_ids(
         const std::optional<QuotaPolicyId>& after, std::size_t limit) = 0;
     /// Admissions with a slot, by execution.
     virtual expected<std::vector<core::Admission>> slots(const QuotaPolicyId& policy,
@@ -349,9 +355,7 @@ class Store : public core::RowNumbers {
                                                                core::Snapshot& snapshot) = 0;
     /// Flows that claims must look at before they take a member (Flow::held), in any order.
     virtual expected<std::vector<FlowId>> held_flows() = 0;
-    /// For repair passes: flows by id, and edges that were staged before a time and not applied.
-    virtual expected<std::vector<FlowId>> scan_flows(const std::optional<FlowId>& after,
-                                                     std::size_t limit) = 0;
+    /// For repair passes: edges that were staged before a time and not applied.
     virtual expected<std::vector<core::EdgeKey>> scan_staged(TimestampMs before,
                                                              std::size_t limit) = 0;
     virtual expected<std::vector<Eid>> scan_bucket(core::Bucket bucket, Eid after,

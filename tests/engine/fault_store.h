@@ -189,10 +189,6 @@ class FaultStore final : public store::Store {
         return inner_->scan_work(now, limit, snapshot);
     }
     expected<std::vector<FlowId>> held_flows() override { return inner_->held_flows(); }
-    expected<std::vector<FlowId>> scan_flows(const std::optional<FlowId>& after,
-                                             std::size_t limit) override {
-        return inner_->scan_flows(after, limit);
-    }
     expected<std::vector<core::EdgeKey>> scan_staged(TimestampMs before,
                                                      std::size_t limit) override {
         return inner_->scan_staged(before, limit);

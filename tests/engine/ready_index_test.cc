@@ -71,9 +71,6 @@ class QueueStore final : public store::Store {
         return none();
     }
     expected<std::vector<FlowId>> held_flows() override { return none(); }
-    expected<std::vector<FlowId>> scan_flows(const std::optional<FlowId>&, std::size_t) override {
-        return none();
-    }
     expected<std::vector<core::EdgeKey>> scan_staged(TimestampMs, std::size_t) override {
         return none();
     }

@@ -1,5 +1,5 @@
-// The index reconciler on a store that somebody has tampered with: it looks past what it cannot
-// read, mends what follows from the rest, and tells of what it cannot mend.
+// The repair passes on a store that somebody has tampered with: they look past what they cannot
+// read, mend what follows from the rest, and tell of what they cannot mend.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -136,6 +136,94 @@ TEST_F(Reconciler, WhatDoesNotFollowFromTheRestIsOnlyTold) {
     EXPECT_EQ(result.errors, 1U);
     EXPECT_TRUE(tells(result, "I8"));
     EXPECT_EQ(inconsistent(), 1U);
+}
+
+// Spec 02 section 9: one that fails is skipped, the pass goes on behind it.
+
+TEST_F(Reconciler, AWorkerThatCannotBeReadKeepsNoDeadOneInTheRegistry) {
+    open();
+    for (const char* instance : {"w-1", "w-2", "w-3"}) {
+        ok(RegisterWorker{"acme", "w", instance, {"a"}, {}, 10'000});
+    }
+    tamper("UPDATE ff_worker_registry SET lanes = '[' WHERE worker_instance_id = 'w-1'");
+    ok(HeartbeatWorker{"acme", "w-3"});
+    clock_->advance(9'000);
+    ok(HeartbeatWorker{"acme", "w-3"});
+    clock_->advance(2'000);
+    EXPECT_EQ(ok(RunScanner{"worker_ttl_sweep"}).processed, 1U);
+    EXPECT_EQ(ok(RunScanner{"worker_ttl_sweep"}).processed, 0U);
+}
+
+TEST_F(Reconciler, AFlowThatCannotBeReadDoesNotHideTheOthers) {
+    open();
+    for (int i = 0; i < 2; ++i) {
+        const FlowId flow = ok(CreateFlow{.flow_kind = "f", .ns = "acme"}).flow_id;
+        const ExecutionId id = ok(job()).execution_id;
+        ok(AddExecutionToFlow{flow, id});
+    }
+    tamper(
+        "UPDATE ff_flow SET flow_state = 77 WHERE flow_id = (SELECT MIN(flow_id) FROM ff_flow);"
+        "UPDATE ff_flow SET live_members = 9 WHERE flow_id = (SELECT MAX(flow_id) FROM ff_flow)");
+    for (int round = 0; round < 2; ++round) {
+        const ScannerResult result = ok(RunScanner{"flow_projector"});
+        EXPECT_TRUE(tells(result, "77"));
+        EXPECT_TRUE(tells(result, "live")) << "of the flow behind it";
+        EXPECT_EQ(result.errors, result.findings.size());
+        EXPECT_TRUE(tells(ok(RunScanner{"dependency_reconciler"}), "77"));
+    }
+}
+
+TEST_F(Reconciler, ABudgetThatCannotBeReadDoesNotHideTheOthers) {
+    open();
+    for (const std::uint8_t n : {1, 2}) {
+        CreateBudget budget;
+        budget.budget_id = BudgetId{Uuid{{n}}};
+        budget.scope_type = "team";
+        budget.scope_id = "a";
+        budget.dimensions = {"tokens"};
+        budget.hard_limits = {10};
+        budget.soft_limits = {0};
+        ok(budget);
+    }
+    tamper(
+        "UPDATE ff_budget SET limits = '{' WHERE budget_id = (SELECT MIN(budget_id) FROM "
+        "ff_budget);"
+        "UPDATE ff_budget SET reserved = '{\"tokens\":5}'"
+        " WHERE budget_id = (SELECT MAX(budget_id) FROM ff_budget)");
+    for (int round = 0; round < 2; ++round) {
+        const ScannerResult result = ok(RunScanner{"budget_reconciler"});
+        EXPECT_TRUE(tells(result, "limits"));
+        EXPECT_TRUE(tells(result, "what is reserved is not what executions hold"));
+        EXPECT_EQ(result.errors, result.findings.size());
+    }
+}
+
+TEST_F(Reconciler, AQuotaThatCannotBeReadDoesNotHideTheOthers) {
+    open();
+    for (const std::uint8_t n : {1, 2}) {
+        QuotaLimits limits;
+        limits.max_concurrent = 3;
+        ok(CreateQuotaPolicy{QuotaPolicyId{Uuid{{n}}}, limits});
+    }
+    tamper(
+        "UPDATE ff_quota_policy SET running = -1"
+        " WHERE quota_policy_id = (SELECT MIN(quota_policy_id) FROM ff_quota_policy);"
+        "UPDATE ff_quota_policy SET running = 2"
+        " WHERE quota_policy_id = (SELECT MAX(quota_policy_id) FROM ff_quota_policy)");
+    const ScannerResult result = ok(RunScanner{"quota_reconciler"});
+    EXPECT_TRUE(tells(result, "running"));
+    EXPECT_TRUE(tells(result, "counts 2 slots"));
+    const ScannerResult again = ok(RunScanner{"quota_reconciler"});
+    EXPECT_FALSE(tells(again, "counts 2 slots")) << "it was put right";
+}
+
+TEST_F(Reconciler, AnExecutionWhoseCountIsLostCanEndBeforeItIsMended) {
+    open();
+    const ExecutionId id = ok(job()).execution_id;
+    const ClaimedTask task = ok(claim_by("w1")).tasks.at(0);
+    tamper("UPDATE ff_exec_core SET total_attempt_count = 0");
+    ok(Complete{task.handle, "done", {}});
+    EXPECT_EQ(ok(ReadExecutionState{id}), PublicState::completed);
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ TEST_P(StoreContract, an_empty_store_has_no_flows) {
     EXPECT_TRUE(all_work(store()).empty());
     EXPECT_TRUE(scan(store(), [](Store& s) { return s.held_flows(); }).empty());
     EXPECT_TRUE(scan(store(), [](Store& s) { return s.scan_due_flows(t0, 9); }).empty());
-    EXPECT_TRUE(scan(store(), [](Store& s) { return s.scan_flows({}, 9); }).empty());
+    EXPECT_TRUE(look(store(), [](Reader& r) { return r.flow_ids({}, 9); }).empty());
     EXPECT_TRUE(scan(store(), [](Store& s) { return s.scan_staged(t0, 9); }).empty());
 }
 
@@ -647,10 +647,10 @@ TEST_P(StoreContract, held_flows_are_those_that_claims_must_look_at) {
     EXPECT_EQ(held(), (std::vector{cancelled.id}));
 }
 
-TEST_P(StoreContract, flows_are_scanned_in_pages) {
+TEST_P(StoreContract, ids_of_flows_are_read_in_pages) {
     put(store(), changes(flow_of(3), flow_of(1), flow_of(2)));
     const auto page = [&](const std::optional<FlowId>& after, std::size_t limit) {
-        return scan(store(), [&](Store& s) { return s.scan_flows(after, limit); });
+        return look(store(), [&](Reader& r) { return r.flow_ids(after, limit); });
     };
     EXPECT_EQ(page({}, 2), (std::vector{flow_id_of(1), flow_id_of(2)}));
     EXPECT_EQ(page(flow_id_of(2), 2), (std::vector{flow_id_of(3)}));

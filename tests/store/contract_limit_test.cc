@@ -76,6 +76,8 @@ TEST_P(LimitContract, pages_are_in_the_order_of_ids) {
     ASSERT_EQ(budgets.size(), 2U);
     EXPECT_EQ(budgets[0].id, BudgetId{Uuid{{2}}});
     EXPECT_EQ(look(store(), [](Reader& r) { return r.budgets(std::nullopt, 2); }).size(), 2U);
+    EXPECT_EQ(look(store(), [](Reader& r) { return r.budget_ids(BudgetId{Uuid{{1}}}, 1); }),
+              std::vector{budgets[0].id});
     EXPECT_EQ(look(store(), [](Reader& r) { return r.ledgers(BudgetId{Uuid{{1}}}, id_of(2), 10); }),
               std::vector{full_ledger(1, 9)});
 }

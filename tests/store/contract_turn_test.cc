@@ -103,7 +103,7 @@ TEST_P(TurnContract, policies_of_keys_are_listed_by_their_policy) {
     EXPECT_EQ(keys("a", 9), (std::vector{b}));
     EXPECT_EQ(look(store(), [](Reader& r) { return r.policies_listed(std::nullopt, 9); }),
               (std::vector{parent}));
-    EXPECT_EQ(look(store(), [](Reader& r) { return r.policies(std::nullopt, 9); }).size(), 4U);
+    EXPECT_EQ(look(store(), [](Reader& r) { return r.policy_ids(std::nullopt, 9); }).size(), 4U);
     core::ReadSet set;
     const core::LimitReads::PageOf ask{{core::LimitKind::quota, {parent.id.uuid}}, "a", 9};
     set.limits.keys = {ask};

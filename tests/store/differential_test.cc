@@ -648,7 +648,6 @@ class Picture {
         note("due", store.scan_due(t0 + 1'000, all).value());
         note("due flows", store.scan_due_flows(t0 + 1'000, all).value());
         note("due work", store.scan_work(t0 + 1'000, all, transaction.snapshot).value());
-        note("scanned flows", store.scan_flows({}, all).value());
         note("staged edges", store.scan_staged(t0 + 1'000, all).value());
         auto held = store.held_flows().value();
         std::ranges::sort(held);

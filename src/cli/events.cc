@@ -232,8 +232,8 @@ expected<std::string> show_timeline(const Session& session, const std::string& w
         std::ranges::move(page.events, std::back_inserter(all));
         if (page.gap) {
             complain(
-                fmt::format("what happened to it before {} is no longer kept, or too long ago "
-                            "to be shown",
+                fmt::format("some of what happened to it before {} is no longer kept, or too long "
+                            "ago to be shown",
                             page.gap->oldest.hex()));
         }
         if (page.at_end) {

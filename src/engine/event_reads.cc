@@ -371,6 +371,11 @@ expected<EventPage> page_of(store::Reader& reader, const ReadEvents& op, const R
         page.gap = EventGap{op.cursor, cursor_of(c, oldest)};
         place = trimmed;
     }
+    if (core::is_history(op.family) && place < highest) {
+        // Up to the floor there are only rows that other things than readers need.
+        FF_TRY(const std::int64_t floor, reader.event_floor(op.family));
+        place = std::max(place, floor);
+    }
     FF_TRY_VOID(PageFiller(reader, op, c, page).fill(place, highest));
     return page;
 }
@@ -425,6 +430,37 @@ expected<EventCursor> resolve(const EventCursor& cursor, EventFamily family, con
 
 // ------------------------------------------------------------------------------------- timeline
 
+namespace {
+
+/// What a timeline behind `after` lacks; `history` is what was found of it. The history itself is
+/// kept as long as its execution; of other families nobody knows whether the execution was in what
+/// went, so all that were there then are told.
+expected<std::optional<EventGap>> gap_of(store::Reader& reader, const core::Execution& execution,
+                                         const std::vector<core::ExecutionEvent>& history,
+                                         std::int64_t after, const ReadContext& c) {
+    const auto before =
+        history.empty() ? execution.last_event_id : history.back().previous_event_id;
+    if (before.value_or(0) > after) {
+        // Too long ago to walk there, or an older program has trimmed it.
+        return EventGap{cursor_of(c, after),
+                        cursor_of(c, history.empty() ? *before : history.back().event_id)};
+    }
+    std::int64_t lost = 0;
+    for (const EventFamily family : {EventFamily::signal_delivery, EventFamily::instance_tags,
+                                     EventFamily::operator_, EventFamily::budgets}) {
+        FF_TRY(const std::int64_t trimmed, reader.trimmed_through(family));
+        lost = std::max(lost, trimmed);
+    }
+    const auto first =
+        history.empty() ? execution.last_event_id : std::optional(history.back().event_id);
+    if (first && *first < lost && after < lost) {
+        return EventGap{cursor_of(c, after), cursor_of(c, lost)};
+    }
+    return std::optional<EventGap>();
+}
+
+}  // namespace
+
 expected<EventPage> answer(const ReadTimeline& op, const ReadContext& c) {
     FF_TRY_VOID(check_events_limit(op.limit));
     FF_TRY_VOID(check_cursor(op.cursor, c));
@@ -440,13 +476,7 @@ expected<EventPage> answer(const ReadTimeline& op, const ReadContext& c) {
         EventReader events(reader, c);
         std::multimap<std::int64_t, Event> found;
         FF_TRY(const auto history, reader.history(*execution, timeline_rows_max, after));
-        const auto before =
-            history.empty() ? execution->last_event_id : history.back().previous_event_id;
-        if (before.value_or(0) > after) {
-            // Trimmed, or too long ago to walk there.
-            page.gap = EventGap{cursor_of(c, after),
-                                cursor_of(c, history.empty() ? *before : history.back().event_id)};
-        }
+        FF_TRY(page.gap, gap_of(reader, *execution, history, after, c));
         for (const core::ExecutionEvent& row : history) {
             for (const EventFamily family : {EventFamily::lease_history, EventFamily::completion}) {
                 if (is_told(row, family)) {

@@ -9,7 +9,7 @@ expected<std::optional<std::int64_t>> EventTrim::beyond_rows(store::Reader& read
                                                              std::uint64_t rows_max) {
     auto& counted = counted_[static_cast<std::size_t>(family)];
     FF_TRY(const std::int64_t highest, reader.highest_event());
-    FF_TRY(const std::int64_t trimmed, reader.trimmed_through(family));
+    FF_TRY(const std::int64_t trimmed, reader.event_floor(family));
     if (counted && trimmed > counted->floor) {
         counted.reset();  // rows that were counted are gone, by age or by another process
     }

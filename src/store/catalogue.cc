@@ -23,6 +23,9 @@ using core::Waitpoint;
 using core::WorkerRow;
 
 // Numbers that stand in the texts below and in the conditions of indexes.
+static_assert(static_cast<int>(EventFamily::completion) == 0);
+static_assert(static_cast<int>(EventFamily::lease_history) == 1);
+static_assert(static_cast<int>(core::LeaseEventType::renewed) == 2);
 static_assert(static_cast<int>(WaitpointState::pending) == 0);
 static_assert(static_cast<int>(WaitpointState::active) == 1);
 static_assert(static_cast<int>(SignalEffect::buffered_for_pending_waitpoint) == 6);
@@ -34,6 +37,9 @@ std::string executions_through(const std::string& side_table, const std::string&
 
 namespace {
 
+// A literal: texts of other files are made of it, maybe before those of this one.
+constexpr const char* floor_text = "SELECT MAX(through) FROM ff_event_trim WHERE family <= 1";
+
 /// Remembers how far events are about to be deleted; `select` gives a family and its highest id.
 std::string trim_mark(const std::string& select) {
     return "INSERT INTO ff_event_trim (family, through) " + select +
@@ -41,14 +47,15 @@ std::string trim_mark(const std::string& select) {
            " ON CONFLICT (family) DO UPDATE SET through = excluded.through";
 }
 
-EventTexts event_texts(const std::string& from, const std::string& first,
-                       const std::string& second) {
-    return {"SELECT MAX(event_id) FROM (SELECT event_id, occurred_at FROM " + from +
-                "event_id > 0 ORDER BY event_id LIMIT " + first + ") t WHERE t.occurred_at < " +
-                second,
-            "SELECT event_id FROM " + from + "event_id > " + first +
-                " ORDER BY event_id LIMIT 1 OFFSET " + second,
-            "SELECT COUNT(*) FROM " + from + "event_id > " + first + " AND event_id <= " + second};
+/// `first` is the number of the first parameter that `from` leaves.
+EventTexts event_texts(const std::string& from, int first) {
+    const std::string after = "event_id > $" + std::to_string(first);
+    const std::string second = "$" + std::to_string(first + 1);
+    const std::string third = "$" + std::to_string(first + 2);
+    return {"SELECT MAX(event_id) FROM (SELECT event_id, occurred_at FROM " + from + after +
+                " ORDER BY event_id LIMIT " + second + ") t WHERE t.occurred_at < " + third,
+            "SELECT event_id FROM " + from + after + " ORDER BY event_id LIMIT 1 OFFSET " + second,
+            "SELECT COUNT(*) FROM " + from + after + " AND event_id <= " + second};
 }
 
 }  // namespace
@@ -224,13 +231,30 @@ const std::string idempotency_sweep =
     " ORDER BY expires_at LIMIT $2)";
 // Who reads from before the mark has missed events. One text a family that shares the table.
 const std::string completion_mark = trim_mark(
-    "SELECT 0, MAX(event_id) FROM ff_exec_event WHERE event_id <= $1 AND outcome IS NOT NULL");
+    "SELECT 0, MAX(event_id) FROM ff_exec_event WHERE event_id <= $1 AND event_id > $2"
+    " AND outcome IS NOT NULL");
 const std::string lease_mark = trim_mark(
-    "SELECT 1, MAX(event_id) FROM ff_exec_event WHERE event_id <= $1 AND lease_event <> 0");
+    "SELECT 1, MAX(event_id) FROM ff_exec_event WHERE event_id <= $1 AND event_id > $2"
+    " AND lease_event <> 0");
 const std::string log_mark = trim_mark(
     "SELECT family + 2, MAX(event_id) FROM ff_log_event WHERE event_id <= $1 AND family = $2"
     " GROUP BY family");
-const std::string exec_events_trim = "DELETE FROM ff_exec_event WHERE event_id <= $1";
+const std::string history_floor = floor_text;
+// lease_event 2 is renewed, which no history has. The subquery is one of a value: PostgreSQL would
+// make a join of EXISTS, and might then read all executions.
+const std::string exec_events_trim =
+    "DELETE FROM ff_exec_event WHERE event_id <= $1 AND event_id > $2 AND (lease_event = 2 OR"
+    " (SELECT e.eid FROM ff_exec_core e WHERE e.eid = ff_exec_event.eid) IS NULL)";
+std::string history_delete_text(const std::string& head) {
+    return "WITH RECURSIVE history(id, previous) AS (SELECT event_id, previous_event_id"
+           " FROM ff_exec_event WHERE event_id " +
+           head +
+           " UNION ALL SELECT v.event_id, v.previous_event_id FROM history h"
+           " JOIN ff_exec_event v ON v.event_id = h.previous)"
+           " DELETE FROM ff_exec_event WHERE event_id IN (SELECT id FROM history WHERE id <= (" +
+           floor_text + "))";
+}
+const std::string history_delete = history_delete_text("= $1");
 const std::string log_events_trim = "DELETE FROM ff_log_event WHERE event_id <= $1 AND family = $2";
 const std::string meta_get = "SELECT value FROM ff_meta WHERE name = $1";
 const std::string meta_put =
@@ -365,8 +389,8 @@ const std::string family_events_after =
     select_where<LogEvent>("family = $1 AND event_id > $2 ORDER BY event_id LIMIT $3");
 const std::string event_trim_of = select_where<core::EventTrim>("family = $1");
 // Event ids grow with time, so the oldest events are the lowest ids.
-const EventTexts exec_event_texts = event_texts("ff_exec_event WHERE ", "$1", "$2");
-const EventTexts log_event_texts = event_texts("ff_log_event WHERE family = $1 AND ", "$2", "$3");
+const EventTexts exec_event_texts = event_texts("ff_exec_event WHERE ", 1);
+const EventTexts log_event_texts = event_texts("ff_log_event WHERE family = $1 AND ", 2);
 const std::string webhook_by_id = select_where<core::Webhook>("webhook_id = $1");
 const std::string webhooks_after =
     select_where<core::Webhook>("webhook_id > $1 ORDER BY webhook_id LIMIT $2");
@@ -512,7 +536,9 @@ std::vector<std::string> gather_texts() {
         work_delete,
         grants_sweep,
         idempotency_sweep,
+        history_floor,
         exec_events_trim,
+        history_delete,
         log_events_trim,
         completion_mark,
         lease_mark,

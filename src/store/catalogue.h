@@ -119,8 +119,16 @@ const std::string& frames_trim(FrameMode mode);
 
 extern const std::string grants_sweep;
 extern const std::string idempotency_sweep;
-extern const std::string exec_events_trim;  ///< through $1
-extern const std::string log_events_trim;   ///< through $1, of family $2
+// The floor is up to where the table of histories was trimmed. Nobody is shown what stands there;
+// what is left of it are histories of executions that are still there.
+extern const std::string history_floor;
+/// Behind the floor $2, through $1; leaves what belongs to the history of an execution.
+extern const std::string exec_events_trim;
+/// Deletes what stands at or below the floor of histories that are walked from their newest event
+/// on: `head` is what its id must be.
+std::string history_delete_text(const std::string& head);
+extern const std::string history_delete;   ///< whose newest event is $1
+extern const std::string log_events_trim;  ///< through $1, of family $2
 // Before the trim: how far it goes.
 extern const std::string completion_mark;
 extern const std::string lease_mark;
@@ -198,7 +206,7 @@ extern const std::string family_events_after;
 extern const std::string event_trim_of;
 /// Questions about the ids of a table of events; those of the log begin with a family.
 struct EventTexts {
-    std::string oldest_before;  ///< the highest of so many of the oldest that happened before
+    std::string oldest_before;  ///< behind an id, the highest of the first so many, before a time
     std::string nth_after;      ///< behind an id, passing over so many
     std::string count_between;  ///< behind an id, up to another
 };

@@ -52,6 +52,17 @@ std::set<core::TimerKey>::const_iterator MemoryRows::first_timer(TimerKind kind)
     return timers.lower_bound({kind, lowest<TimestampMs>, lowest<Eid>});
 }
 
+std::int64_t MemoryRows::trimmed_through(EventFamily family) const {
+    const auto trim = find_row(event_trims, family);
+    return trim ? trim->through : 0;
+}
+
+std::int64_t MemoryRows::event_floor(EventFamily family) const {
+    return core::is_history(family) ? std::max(trimmed_through(EventFamily::completion),
+                                               trimmed_through(EventFamily::lease_history))
+                                    : trimmed_through(family);
+}
+
 std::set<Eid> MemoryRows::leased() const {
     std::set<Eid> out;
     for (auto it = first_timer(TimerKind::lease);
@@ -245,7 +256,7 @@ expected<std::vector<core::ExecutionEvent>> MemoryReader::history(const Executio
     while (next && *next > after && out.size() < limit) {
         auto it = rows_.events.find(*next);
         if (it == rows_.events.end()) {
-            break;  // older ones were trimmed
+            break;
         }
         out.push_back(it->second);
         next = it->second.previous_event_id;
@@ -300,13 +311,17 @@ expected<std::int64_t> MemoryReader::highest_event() {
 }
 
 expected<std::int64_t> MemoryReader::trimmed_through(EventFamily family) {
-    const auto trim = find_row(rows_.event_trims, family);
-    return trim ? trim->through : 0;
+    return rows_.trimmed_through(family);
+}
+
+expected<std::int64_t> MemoryReader::event_floor(EventFamily family) {
+    return rows_.event_floor(family);
 }
 
 std::vector<std::pair<std::int64_t, TimestampMs>> MemoryReader::events_of(
     EventFamily family, std::int64_t after) const {
     std::vector<std::pair<std::int64_t, TimestampMs>> out;
+    after = std::max(after, rows_.event_floor(family));
     if (core::is_history(family)) {
         for (auto it = rows_.events.upper_bound(after); it != rows_.events.end(); ++it) {
             out.emplace_back(it->first, it->second.at);

@@ -100,6 +100,8 @@ struct MemoryRows {
     [[nodiscard]] std::vector<core::Suspension> suspensions_of(Eid eid) const;
     [[nodiscard]] std::vector<core::Waitpoint> open_waitpoints_of(Eid eid) const;
     [[nodiscard]] std::vector<core::Signal> signals_to(const WaitpointId& id) const;
+    [[nodiscard]] std::int64_t trimmed_through(EventFamily family) const;
+    [[nodiscard]] std::int64_t event_floor(EventFamily family) const;
     /// Executions under a lease: those whose timer is a lease's. Ascending.
     [[nodiscard]] std::set<Eid> leased() const;
 };
@@ -232,6 +234,7 @@ class MemoryReader final : public Reader {
                                                               std::size_t limit) override;
     expected<std::int64_t> highest_event() override;
     expected<std::int64_t> trimmed_through(EventFamily family) override;
+    expected<std::int64_t> event_floor(EventFamily family) override;
     expected<std::optional<std::int64_t>> oldest_events(EventFamily family, TimestampMs before,
                                                         std::size_t limit) override;
     expected<std::optional<std::int64_t>> nth_event(EventFamily family, std::int64_t after,

@@ -315,8 +315,9 @@ expected<std::uint64_t> MemoryStore::trim_events(EventFamily family, std::int64_
     FF_CHECK(swept_, "no transaction is open");
     std::uint64_t count = 0;
     if (core::is_history(family)) {
-        for (const auto& [id, event] : rows_->events) {
-            count += id <= through && swept_->events.insert(id).second ? 1 : 0;
+        for (auto it = rows_->events.upper_bound(rows_->event_floor(family));
+             it != rows_->events.end() && it->first <= through; ++it) {
+            count += swept_->events.insert(it->first).second ? 1 : 0;
         }
     } else {
         for (const auto& [id, event] : rows_->log_events) {
@@ -350,7 +351,11 @@ void MemoryStore::write_swept(Journal& journal) {
         if (event.type != core::LeaseEventType::none) {
             mark(EventFamily::lease_history, id);
         }
-        journal.erase(rows_->events, id);
+        const bool kept =
+            event.type != core::LeaseEventType::renewed && rows_->executions.contains(event.eid);
+        if (!kept) {
+            journal.erase(rows_->events, id);
+        }
     }
     for (std::int64_t id : swept_->log_events) {
         mark(core::event_family(rows_->log_events.at(id).family), id);
@@ -447,6 +452,7 @@ void MemoryStore::erase_execution(Journal& journal, const Execution& gone) {
         journal.erase(rows_->attempts, {gone.eid, attempt.attempt_index});
     }
     journal.erase(rows_->grants, gone.eid);
+    erase_history(journal, gone);
     if (had_waits(gone)) {
         erase_waits(journal, gone.eid);
     }
@@ -458,6 +464,19 @@ void MemoryStore::erase_execution(Journal& journal, const Execution& gone) {
     }
     journal.erase(rows_->eid_of, gone.id);
     journal.erase(rows_->executions, gone.eid);
+}
+
+/// What the trimmer has left of it; it will find the rest.
+void MemoryStore::erase_history(Journal& journal, const Execution& gone) {
+    const std::int64_t floor = rows_->event_floor(EventFamily::lease_history);
+    auto next = gone.last_event_id;
+    while (next) {
+        const auto event = find_row(rows_->events, *next);
+        if (event && *next <= floor) {
+            journal.erase(rows_->events, *next);
+        }
+        next = event ? event->previous_event_id : std::nullopt;
+    }
 }
 
 expected<void> MemoryStore::write_cell(Journal& journal, ExecutionCell& cell, TimestampMs now,

@@ -91,6 +91,15 @@ inline const std::string lock_turn_queues =
     "CAST(CAST(CAST('ff_turn' AS regclass) AS oid) AS integer), (u.queue & 1023)::int)";
 inline const std::string turns_of_queues = "SELECT queue, eid FROM ff_turn WHERE queue = ANY($1)";
 
+// A trim moves the floor of histories and leaves rows of executions that it sees; retention deletes
+// an execution and its rows up to the floor that it sees. Each sees what the other has done, since
+// only one of them is at it at a time; many may delete executions at once.
+inline std::string floor_lock(const std::string& function) {
+    return "SELECT " + function +
+           "(70205847, CAST(CAST(CAST('ff_exec_core' AS regclass) AS oid) AS integer))";
+}
+inline const std::string delete_histories = sql::history_delete_text("= ANY($1)");
+
 // A flow row is the lock of its graph. What belongs to it is asked for behind the lock: each
 // statement sees what was committed when it starts.
 inline const std::string lock_flows =
@@ -373,6 +382,7 @@ struct PostgresStore::Writes {
     PgKeySet all_frames{"ff_stream_frame", {"eid"}, {Type::integers}};
     PgKeySet all_summaries{"ff_stream_summary", {"eid"}, {Type::integers}};
     PgRowSet<core::Execution> erased;
+    std::vector<std::int64_t> histories;  ///< newest events of those
     // Of flows that go.
     PgRowSet<core::Flow> erased_flows;
     PgKeySet all_edges{"ff_edge", {"flow_id"}, {Type::bytes}};

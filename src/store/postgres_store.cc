@@ -10,6 +10,7 @@
 #include "store/postgres_internal.h"
 #include "store/prepare.h"
 #include "store/row_text.h"
+#include "store/sql_scans.h"
 
 namespace ff::store {
 
@@ -151,6 +152,9 @@ expected<void> PostgresStore::collect_erased(Snapshot& snapshot, Writes& writes)
         FF_TRY_VOID(change_side_tables(*e, std::nullopt, writes.sides));
         const auto put_eid = [&](auto& to) { to[0].integer(e->eid); };
         writes.all_attempts.erase(put_eid);
+        if (e->last_event_id) {
+            writes.histories.push_back(*e->last_event_id);
+        }
         if (had_waits(*e)) {
             writes.all_suspensions.erase(put_eid);
             writes.all_waitpoints.erase(put_eid);
@@ -174,6 +178,15 @@ expected<void> PostgresStore::collect_erased(Snapshot& snapshot, Writes& writes)
         writes.erased.erase(*e);
     }
     return {};
+}
+
+/// Whoever holds the lock of the floor waits for nothing but the counter of events.
+void PostgresStore::queue_histories(const Writes& writes) {
+    if (writes.histories.empty()) {
+        return;
+    }
+    db_->queue(floor_lock("pg_advisory_xact_lock_shared"));
+    db_->queue(delete_histories, arrays_of(writes.histories, std::identity()));
 }
 
 expected<void> PostgresStore::collect_input(ExecutionCell& cell, Writes& writes) {
@@ -387,6 +400,7 @@ expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
     writes.attempts.chain(rows);
     writes.grants.chain(rows);
     rows.queue(*db_);
+    queue_histories(writes);
     if (events > 0) {
         PgChain numbered;
         numbered.draw_events(events);
@@ -617,17 +631,14 @@ expected<std::uint64_t> PostgresStore::sweep_usage_dedup(TimestampMs now, std::s
 
 expected<std::uint64_t> PostgresStore::trim_events(EventFamily family, std::int64_t through) {
     FF_TRY(const bool alone, sweeps_alone());
-    std::uint64_t gone = 0;
-    for (const TrimStep& step : alone ? trim_steps(family) : std::vector<TrimStep>()) {
-        PgStatement& s = texts_->get(*step.text);
-        s.integer(through);
-        if (step.family) {
-            s.integer(*step.family);
-        }
-        FF_TRY_VOID(s.run());
-        gone = s.affected();  // the deletion is the last
+    if (!alone) {
+        return 0;
     }
-    return gone;
+    if (core::is_history(family)) {
+        db_->queue(floor_lock("pg_advisory_xact_lock"));
+        FF_TRY_VOID(run());
+    }
+    return trim_through(*texts_, family, through);
 }
 
 }  // namespace ff::store

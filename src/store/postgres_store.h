@@ -135,6 +135,7 @@ class PostgresStore final : public Store {
                                 DurationMs retention_default_ms, Writes& writes);
     expected<void> collect_input(core::ExecutionCell& cell, Writes& writes);
     expected<void> collect_erased(core::Snapshot& snapshot, Writes& writes);
+    void queue_histories(const Writes& writes);
     /// Is no other process sweeping? None begins until the transaction ends.
     expected<bool> sweeps_alone();
     expected<std::uint64_t> sweep(const std::string& text, std::int64_t first, std::int64_t second);

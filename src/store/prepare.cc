@@ -122,9 +122,11 @@ bool had_waits(const core::Execution& execution) {
            execution.open_waitpoints > 0;
 }
 
-std::vector<TrimStep> trim_steps(EventFamily family) {
+std::vector<TrimStep> trim_steps(EventFamily family, std::int64_t floor) {
     if (core::is_history(family)) {
-        return {{&sql::completion_mark, {}}, {&sql::lease_mark, {}}, {&sql::exec_events_trim, {}}};
+        return {{&sql::completion_mark, floor},
+                {&sql::lease_mark, floor},
+                {&sql::exec_events_trim, floor}};
     }
     const auto number = static_cast<std::int64_t>(core::log_family(family));
     return {{&sql::log_mark, number}, {&sql::log_events_trim, number}};

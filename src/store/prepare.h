@@ -45,13 +45,14 @@ bool had_waits(const core::Execution& execution);
 /// The keys that change, in an order in which no two are current at a time.
 std::vector<const core::Tracked<core::HmacKey>*> key_changes(const core::WaitTable& waits);
 
-/// A statement of a trim: takes the id through which events go, and a family if it names one.
+/// A statement of a trim: takes the id through which events go, and a second number: the floor of
+/// the table of histories, or which log family.
 struct TrimStep {
     const std::string* text;
-    std::optional<std::int64_t> family;
+    std::int64_t second;
 };
 /// The marks first, the deletion last.
-std::vector<TrimStep> trim_steps(EventFamily family);
+std::vector<TrimStep> trim_steps(EventFamily family, std::int64_t floor);
 
 /// Keys of ff_listed and ff_exec_tag; those of the other side tables are in core/derive.h.
 using ListedKey = std::pair<core::Bucket, core::Eid>;

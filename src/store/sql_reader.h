@@ -112,6 +112,7 @@ class SqlReader final : public Reader {
                                                               std::size_t limit) override;
     expected<std::int64_t> highest_event() override;
     expected<std::int64_t> trimmed_through(EventFamily family) override;
+    expected<std::int64_t> event_floor(EventFamily family) override;
     expected<std::optional<std::int64_t>> oldest_events(EventFamily family, TimestampMs before,
                                                         std::size_t limit) override;
     expected<std::optional<std::int64_t>> nth_event(EventFamily family, std::int64_t after,
@@ -133,11 +134,6 @@ class SqlReader final : public Reader {
                                                                      std::size_t limit) override;
 
   private:
-    /// One of the questions about the ids of a family's table.
-    expected<std::optional<std::int64_t>> ask_of_family(EventFamily family,
-                                                        std::string sql::EventTexts::* text,
-                                                        std::int64_t first, std::int64_t second);
-
     Statements statements_;
 };
 

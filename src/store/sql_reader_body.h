@@ -16,18 +16,6 @@ namespace ff::store {
 
 inline std::int64_t as_limit(std::size_t limit) { return static_cast<std::int64_t>(limit); }
 
-/// The one number a statement gives; nothing when it is null or there is no row.
-template <class S>
-expected<std::optional<std::int64_t>> number_of(S& s) {
-    std::optional<std::int64_t> out;
-    FF_TRY(const bool found, s.step());
-    if (found && !s.is_null()) {
-        out = s.integer();
-    }
-    s.reset();
-    return out;
-}
-
 template <class Statements>
 expected<std::optional<core::Execution>> SqlReader<Statements>::execution(const ExecutionId& id) {
     auto& s = statements_.get(sql::execution_by_id);
@@ -587,7 +575,7 @@ expected<std::vector<core::ExecutionEvent>> SqlReader<Statements>::history(
         s.integer(*next);
         FF_TRY(auto event, select_one<core::ExecutionEvent>(s));
         if (!event) {
-            break;  // older ones were trimmed
+            break;  // an older program has trimmed the rest
         }
         next = event->previous_event_id;
         out.push_back(std::move(*event));
@@ -649,38 +637,34 @@ expected<std::int64_t> SqlReader<Statements>::trimmed_through(EventFamily family
 }
 
 template <class Statements>
-expected<std::optional<std::int64_t>> SqlReader<Statements>::ask_of_family(
-    EventFamily family, std::string sql::EventTexts::* text, std::int64_t first,
-    std::int64_t second) {
-    const bool shared = core::is_history(family);
-    auto& s = statements_.get((shared ? sql::exec_event_texts : sql::log_event_texts).*text);
-    if (!shared) {
-        s.integer(static_cast<std::int64_t>(core::log_family(family)));
-    }
-    s.integer(first);
-    s.integer(second);
-    return number_of(s);
+expected<std::int64_t> SqlReader<Statements>::event_floor(EventFamily family) {
+    return floor_of_events(statements_, family);
 }
 
 template <class Statements>
 expected<std::optional<std::int64_t>> SqlReader<Statements>::oldest_events(EventFamily family,
                                                                            TimestampMs before,
                                                                            std::size_t limit) {
-    return ask_of_family(family, &sql::EventTexts::oldest_before, as_limit(limit), before);
+    FF_TRY(const std::int64_t floor, event_floor(family));
+    return ask_of_events(statements_, family, &sql::EventTexts::oldest_before,
+                         {floor, as_limit(limit), before});
 }
 
 template <class Statements>
 expected<std::optional<std::int64_t>> SqlReader<Statements>::nth_event(EventFamily family,
                                                                        std::int64_t after,
                                                                        std::uint64_t passing) {
-    return ask_of_family(family, &sql::EventTexts::nth_after, after, as_limit(passing));
+    FF_TRY(const std::int64_t floor, event_floor(family));
+    return ask_of_events(statements_, family, &sql::EventTexts::nth_after,
+                         {std::max(after, floor), as_limit(passing)});
 }
 
 template <class Statements>
 expected<std::uint64_t> SqlReader<Statements>::count_events(EventFamily family, std::int64_t after,
                                                             std::int64_t through) {
-    FF_TRY(const auto count,
-           ask_of_family(family, &sql::EventTexts::count_between, after, through));
+    FF_TRY(const std::int64_t floor, event_floor(family));
+    FF_TRY(const auto count, ask_of_events(statements_, family, &sql::EventTexts::count_between,
+                                           {std::max(after, floor), through}));
     return static_cast<std::uint64_t>(count.value_or(0));
 }
 

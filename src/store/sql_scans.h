@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
@@ -20,6 +21,18 @@ namespace ff::store {
 
 inline constexpr std::array timer_kinds{core::TimerKind::lease, core::TimerKind::wake,
                                         core::TimerKind::retention};
+
+/// The one number a statement gives; nothing when it is null or there is no row.
+template <class S>
+expected<std::optional<std::int64_t>> number_of(S& s) {
+    std::optional<std::int64_t> out;
+    FF_TRY(const bool found, s.step());
+    if (found && !s.is_null()) {
+        out = s.integer();
+    }
+    s.reset();
+    return out;
+}
 
 /// `s` is ready_head.
 template <class Statement>
@@ -296,6 +309,55 @@ expected<std::vector<core::FlowWorkKey>> due_work(Statement& s, TimestampMs now,
     s.integer(static_cast<std::int64_t>(limit));
     FF_TRY(auto rows, select_all<core::FlowWork>(s));
     return load_due_work(std::move(rows), snapshot);
+}
+
+// ------------------------------------------------------------------------------------- events
+
+template <class Statements>
+expected<std::int64_t> floor_of_events(Statements& texts, EventFamily family) {
+    const bool shared = core::is_history(family);
+    auto& s = texts.get(shared ? sql::history_floor : sql::event_trim_of);
+    if (!shared) {
+        s.integer(static_cast<std::int64_t>(family));
+        FF_TRY(const auto row, select_one<core::EventTrim>(s));
+        return row ? row->through : 0;
+    }
+    FF_TRY(const auto floor, number_of(s));
+    return floor.value_or(0);
+}
+
+/// One of the questions about the ids of a family's table.
+template <class Statements>
+expected<std::optional<std::int64_t>> ask_of_events(Statements& texts, EventFamily family,
+                                                    std::string sql::EventTexts::* text,
+                                                    std::initializer_list<std::int64_t> numbers) {
+    const bool shared = core::is_history(family);
+    auto& s = texts.get((shared ? sql::exec_event_texts : sql::log_event_texts).*text);
+    if (!shared) {
+        s.integer(static_cast<std::int64_t>(core::log_family(family)));
+    }
+    for (const std::int64_t number : numbers) {
+        s.integer(number);
+    }
+    return number_of(s);
+}
+
+/// Store::trim_events: only what stands between the old floor and the new one is looked at.
+template <class Statements>
+expected<std::uint64_t> trim_through(Statements& texts, EventFamily family, std::int64_t through) {
+    FF_TRY(const std::int64_t floor, floor_of_events(texts, family));
+    FF_TRY(const auto passed,
+           ask_of_events(texts, family, &sql::EventTexts::count_between, {floor, through}));
+    if (passed.value_or(0) == 0) {
+        return 0;
+    }
+    for (const TrimStep& step : trim_steps(family, floor)) {
+        auto& s = texts.get(*step.text);
+        s.integer(through);
+        s.integer(step.second);
+        FF_TRY_VOID(s.run());
+    }
+    return static_cast<std::uint64_t>(*passed);
 }
 
 // ------------------------------------------------------------------------------------ workers

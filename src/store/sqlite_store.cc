@@ -267,16 +267,7 @@ expected<std::uint64_t> SqliteStore::sweep_usage_dedup(TimestampMs now, std::siz
 
 expected<std::uint64_t> SqliteStore::trim_events(EventFamily family, std::int64_t through) {
     FF_CHECK(in_transaction_, "no transaction is open");
-    std::uint64_t gone = 0;
-    for (const TrimStep& step : trim_steps(family)) {
-        Statement& s = hot_->texts.get(*step.text);
-        s.integer(through);
-        if (step.family) {
-            s.integer(*step.family);
-        }
-        FF_TRY_VOID(s.run());
-        gone = static_cast<std::uint64_t>(db_->changes());  // the deletion is the last
-    }
+    FF_TRY(const std::uint64_t gone, trim_through(hot_->texts, family, through));
     if (gone > 0) {
         Statement& s = hot_->texts.get(sql::meta_put);
         s.text("event_high");
@@ -379,6 +370,11 @@ expected<void> SqliteStore::erase_cell(ExecutionCell& cell) {
     for (const std::string* text : {&sql::input_delete, &sql::attempts_delete}) {
         Statement& s = hot_->texts.get(*text);
         s.integer(gone.eid);
+        FF_TRY_VOID(s.run());
+    }
+    if (gone.last_event_id) {
+        Statement& s = hot_->texts.get(sql::history_delete);
+        s.integer(*gone.last_event_id);
         FF_TRY_VOID(s.run());
     }
     core::GrantRow grant;

@@ -263,7 +263,11 @@ class Reader {
     virtual expected<std::int64_t> highest_event() = 0;
     /// Up to where events of a family were deleted; 0: none ever was.
     virtual expected<std::int64_t> trimmed_through(EventFamily family) = 0;
+    /// Up to where the table that a family is kept in was trimmed. What still stands there belongs
+    /// to the histories of executions that are still there, and is no event to anybody.
+    virtual expected<std::int64_t> event_floor(EventFamily family) = 0;
     // Of the table that a family is kept in, which for the two of is_history() is one: both count.
+    // What stands at or below its floor does not.
     /// The highest id among the `limit` oldest events that happened before a time.
     virtual expected<std::optional<std::int64_t>> oldest_events(EventFamily family,
                                                                 TimestampMs before,
@@ -379,6 +383,8 @@ class Store : public core::RowNumbers {
     virtual expected<std::uint64_t> sweep_idempotency(TimestampMs now, std::size_t limit) = 0;
     virtual expected<std::uint64_t> sweep_usage_dedup(TimestampMs now, std::size_t limit) = 0;
     /// All events of a family up to an id; those of the family it shares its table with go along.
+    /// Rows that the history of an execution needs stay until the execution goes: answers how many
+    /// events nobody is shown any more.
     virtual expected<std::uint64_t> trim_events(EventFamily family, std::int64_t through) = 0;
 
     /// Writes every dirty row of the snapshot, appends its events and commits. Numbers the events.

@@ -1,5 +1,6 @@
 // Readers of events that come late, see nothing they want, or ask for little: spec 05 sections 7
 // to 9.
+#include <algorithm>
 #include <variant>
 
 #include "engine/conformance_event.h"
@@ -113,17 +114,86 @@ TEST_P(EventConformance, AnEndBehindManyRenewalsIsOnTheFirstPageOfOne) {
 TEST_P(EventConformance, ATimelineSaysWhatIsMissing) {
     FF_NEEDS_CLOCK();
     open_with({.event_retention_ms = 60'000});
+    const ExecutionId id = create();
+    const ClaimedTask task = claim();
+    ok(SetExecutionTags{id, {{"turn.n", "1"}}});
+    EXPECT_FALSE(ok(ReadTimeline{id}).gap);
+    after(120'000);
+    ok(RunScanner{"event_trimmer"});
+    const EventPage page = ok(ReadTimeline{id});
+    EXPECT_EQ(page.events.front().type, "acquired");
+    EXPECT_EQ(std::ranges::count(types(page.events), "attached"), 0);
+    ASSERT_TRUE(page.gap) << "its tag was set too long ago";
+    EXPECT_GT(page.gap->oldest, page.events.front().cursor);
+}
+
+// ------------------------------------------------------------------------- histories and the trim
+
+TEST_P(EventConformance, AHistoryIsKeptAsLongAsItsExecution) {
+    FF_NEEDS_CLOCK();
+    open_with({.retention_ms = 600'000, .event_retention_ms = 60'000});
+    const EventCursor beginning = now_in(EventFamily::lease_history);
     const ClaimedTask task = start();
-    EXPECT_FALSE(ok(ReadTimeline{task.execution_id()}).gap);
     after(20'000);
     ok(Renew{task.handle, 3'600'000});
     after(50'000);
     ok(Complete{task.handle, {}, {}});
+    const std::vector<std::string> whole = types(ok(ReadTimeline{task.execution_id()}).events);
+    EXPECT_EQ(whole, (Texts{"acquired", "revoked", "completed"}));
     ok(RunScanner{"event_trimmer"});
+    // Who reads events is not shown what was trimmed, and is told.
+    const EventPage late = ok(reading(EventFamily::lease_history, beginning));
+    EXPECT_TRUE(late.gap);
+    EXPECT_EQ(types(late.events), (Texts{"renewed", "revoked"}));
+    EXPECT_FALSE(ok(reading(EventFamily::completion, beginning)).gap) << "none was lost";
+    after(120'000);
+    ok(RunScanner{"event_trimmer"});
+    EXPECT_TRUE(events(EventFamily::lease_history).empty());
+    EXPECT_TRUE(events(EventFamily::completion).empty());
+    EXPECT_TRUE(ok(reading(EventFamily::completion, beginning)).gap);
+
     const EventPage page = ok(ReadTimeline{task.execution_id()});
-    EXPECT_EQ(types(page.events), (Texts{"revoked", "completed"}));
-    ASSERT_TRUE(page.gap) << "it was acquired too long ago";
-    EXPECT_EQ(page.gap->oldest, page.events.front().cursor);
+    EXPECT_EQ(types(page.events), whole);
+    EXPECT_FALSE(page.gap);
+    const auto history = ok(ReadLeaseHistory{task.execution_id()});
+    ASSERT_EQ(history.size(), 2U);
+    EXPECT_EQ(history[0].event, "acquired");
+    EXPECT_EQ(history[1].event, "released");
+
+    after(600'000);
+    EXPECT_EQ(refused(ReadLeaseHistory{task.execution_id()}), "execution_not_found");
+    EXPECT_TRUE(events(EventFamily::lease_history).empty());
+}
+
+TEST_P(EventConformance, HistoriesThatAreKeptDoNotCountAsEvents) {
+    FF_NEEDS_CLOCK();
+    open_with({.event_rows_max = 4});
+    std::vector<ExecutionId> ids;
+    for (int i = 0; i < 6; ++i) {
+        ids.push_back(finish());
+        ok(RunScanner{"event_trimmer"});
+        EXPECT_EQ(events(EventFamily::lease_history).size(), std::min(4U, 2U * (i + 1U)));
+    }
+    EXPECT_EQ(events(EventFamily::completion).size(), 2U);
+    for (const ExecutionId& id : ids) {
+        EXPECT_EQ(ok(ReadLeaseHistory{id}).size(), 2U);
+    }
+}
+
+TEST_P(EventConformance, EventsOutliveTheirExecution) {
+    FF_NEEDS_CLOCK();
+    open_with({.event_retention_ms = 60'000});
+    const ExecutionId id =
+        finish(job_with_policy(R"({"stream_policy":{"retention_ttl_ms":1000}})"));
+    after(1'000);
+    EXPECT_EQ(refused(ReadTimeline{id}), "execution_not_found");
+    ok(RunScanner{"event_trimmer"});
+    EXPECT_EQ(types(EventFamily::completion), Texts{"completed"});
+    EXPECT_EQ(types(EventFamily::lease_history), (Texts{"acquired", "revoked"}));
+    after(60'000);
+    ok(RunScanner{"event_trimmer"});
+    EXPECT_TRUE(events(EventFamily::completion).empty());
+    EXPECT_TRUE(events(EventFamily::lease_history).empty());
 }
 
 }  // namespace ff::engine::test

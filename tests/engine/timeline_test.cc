@@ -79,24 +79,26 @@ TEST_F(LongTimeline, TheNewestOfManyTagsAreThere) {
         << told.events.back().payload;
 }
 
-TEST_F(LongTimeline, AHistoryWhoseBeginningIsGoneSaysSo) {
+TEST_F(LongTimeline, OneWhoseTagsAreGoneSaysSo) {
     open({.event_rows_max = 4});
-    for (int i = 0; i < 5; ++i) {
-        ASSERT_TRUE(engine_->run(Release{task_.handle}));
-        claim();
+    for (int i = 0; i < 6; ++i) {
+        ASSERT_TRUE(
+            engine_->run(SetExecutionTags{task_.execution_id(), {{"turn.n", std::to_string(i)}}}));
     }
     EXPECT_FALSE(timeline().gap);
     ASSERT_TRUE(engine_->run(RunScanner{"event_trimmer"}));
     const Told told = timeline();
-    ASSERT_EQ(told.events.size(), 4U);
-    ASSERT_TRUE(told.gap) << "the oldest are left out";
-    EXPECT_EQ(told.gap->oldest, told.events.front().cursor);
+    ASSERT_EQ(told.events.size(), 5U) << "acquired, and four of the tags";
+    EXPECT_EQ(told.events.front().type, "acquired");
+    ASSERT_TRUE(told.gap) << "the oldest tags are left out";
+    EXPECT_GT(told.gap->oldest, told.events[0].cursor);
+    EXPECT_LT(told.gap->oldest, told.events[1].cursor);
     ReadTimeline rest{task_.execution_id()};
-    rest.cursor = told.events.front().cursor;
+    rest.cursor = told.gap->oldest;
     const auto page = engine_->run(rest);
     ASSERT_TRUE(page) << page.error().message();
     EXPECT_FALSE(page->gap) << "nothing is missing from here on";
-    EXPECT_EQ(page->events.size(), 3U);
+    EXPECT_EQ(page->events.size(), 4U);
 }
 
 }  // namespace

@@ -204,6 +204,12 @@ TEST(Catalogue, statements_find_their_rows_through_an_index_in_order) {
          "SEARCH ff_ready USING PRIMARY KEY (route=? AND (rank,place)<(?,?))"},
         {"event", sql::event_by_id, "SEARCH ff_exec_event USING INTEGER PRIMARY KEY (rowid=?)"},
         {"events", sql::events_after, "SEARCH ff_exec_event USING INTEGER PRIMARY KEY (rowid>?)"},
+        {"trim of events", sql::exec_events_trim,
+         "SEARCH ff_exec_event USING INTEGER PRIMARY KEY (rowid>? AND rowid<?); "
+         "CORRELATED SCALAR SUBQUERY 1; SEARCH e USING INTEGER PRIMARY KEY (rowid=?)"},
+        {"mark of leases", sql::lease_mark,
+         "SEARCH ff_exec_event USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
+        {"end of a history", sql::history_delete, "SEARCH v USING INTEGER PRIMARY KEY (rowid=?)"},
         {"log events", sql::log_events_after,
          "SEARCH ff_log_event USING INTEGER PRIMARY KEY (rowid>?)"},
         {"log events of a family", sql::family_events_after,

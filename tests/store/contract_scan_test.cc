@@ -354,9 +354,16 @@ TEST_P(StoreContract, events_are_trimmed_by_family) {
     EXPECT_EQ(trim(EventFamily::lease_history, 4), 2U);
     EXPECT_EQ(trim(EventFamily::operator_, 6), 3U);
     EXPECT_EQ(trim(EventFamily::workers, 8), 0U);
-    const auto left = look(store(), [](Reader& r) { return r.events_after(0, 9); });
-    ASSERT_EQ(left.size(), 2U);
-    EXPECT_EQ(left[0].event_id, 5);
+    look(store(), [](Reader& r) -> expected<int> {
+        using Number = std::optional<std::int64_t>;
+        EXPECT_EQ(r.event_floor(EventFamily::completion), 3) << "they share a table";
+        EXPECT_EQ(r.event_floor(EventFamily::operator_), 6);
+        EXPECT_EQ(r.count_events(EventFamily::lease_history, 0, 9), 2U);
+        EXPECT_EQ(r.nth_event(EventFamily::completion, 0, 0).value(), Number(5));
+        EXPECT_EQ(r.nth_event(EventFamily::lease_history, 1, 1).value(), Number(7));
+        EXPECT_EQ(r.oldest_events(EventFamily::lease_history, t0 + 9, 1).value(), Number(5));
+        return 0;
+    });
     const auto logged = look(store(), [&](Reader& r) { return r.log_events_of(row.eid, 9); });
     ASSERT_EQ(logged.size(), 1U);
     EXPECT_EQ(logged[0].event_id, 8);
@@ -648,17 +655,83 @@ TEST_P(StoreContract, an_event_joins_the_history_though_its_execution_did_not_ch
     EXPECT_EQ(look(store(), [&](Reader& r) { return r.history(*current, 9); }).size(), 2U);
 }
 
-TEST_P(StoreContract, history_ends_where_events_were_trimmed) {
-    Execution row = waiting(next_eid(), route());
-    put(store(), changes(row, event_of(row, LeaseEventType::acquired, t0)));
-    put(store(), changes(*find_execution(store(), row.eid),
-                         event_of(row, LeaseEventType::released, t0 + 10)));
-    EXPECT_EQ(upkeep(store(), [](Store& s) { return s.trim_events(EventFamily::completion, 1); }),
-              1U);
-    const auto current = find_execution(store(), row.eid);
-    const auto left = look(store(), [&](Reader& r) { return r.history(*current, 9); });
-    ASSERT_EQ(left.size(), 1U);
-    EXPECT_EQ(left[0].type, LeaseEventType::released);
+/// An execution with the events 1 acquired, 2 renewed, 3 expired and 4 reclaimed.
+Execution put_four_events(Store& store, const Execution& row) {
+    put(store, changes(row));
+    for (const LeaseEventType type : {LeaseEventType::acquired, LeaseEventType::renewed,
+                                      LeaseEventType::expired, LeaseEventType::reclaimed}) {
+        put(store, changes(*find_execution(store, row.eid), event_of(row, type)));
+    }
+    return *find_execution(store, row.eid);
+}
+
+std::uint64_t trim_history(Store& store, std::int64_t through) {
+    return upkeep(store,
+                  [&](Store& s) { return s.trim_events(EventFamily::lease_history, through); });
+}
+
+std::vector<std::int64_t> rows_of_events(Store& store) {
+    std::vector<std::int64_t> out;
+    for (const auto& event : look(store, [](Reader& r) { return r.events_after(0, 99); })) {
+        out.push_back(event.event_id);
+    }
+    return out;
+}
+using Ids = std::vector<std::int64_t>;
+
+TEST_P(StoreContract, a_history_outlives_the_trim_of_its_events) {
+    const Execution row = put_four_events(store(), waiting(next_eid(), route()));
+    EXPECT_EQ(trim_history(store(), 3), 3U) << "nobody is shown them any more";
+    EXPECT_EQ(trim_history(store(), 3), 0U);
+    EXPECT_EQ(rows_of_events(store()), (Ids{1, 3, 4})) << "no history has renewals";
+    EXPECT_EQ(look(store(), [&](Reader& r) { return r.history(row, 9); }).size(), 3U);
+    EXPECT_EQ(
+        look(store(), [](Reader& r) { return r.count_events(EventFamily::lease_history, 0, 99); }),
+        1U);
+}
+
+TEST_P(StoreContract, what_the_trim_left_goes_with_the_execution) {
+    const Execution row = put_four_events(store(), waiting(next_eid(), route()));
+    const Execution other = waiting(next_eid(), row.route);
+    put(store(), changes(other, event_of(other, LeaseEventType::acquired)));
+    trim_history(store(), 3);
+    put(store(), deletion(row.eid));
+    EXPECT_EQ(rows_of_events(store()), (Ids{4, 5})) << "the fourth can still be read";
+    EXPECT_EQ(trim_history(store(), 5), 2U);
+    EXPECT_EQ(rows_of_events(store()), (Ids{5})) << "its execution is there";
+    put(store(), deletion(other.eid));
+    EXPECT_EQ(rows_of_events(store()), Ids());
+}
+
+TEST_P(StoreContract, events_outlive_an_execution_that_goes_before_the_trim) {
+    const Execution row = put_four_events(store(), waiting(next_eid(), route()));
+    put(store(), deletion(row.eid));
+    EXPECT_EQ(rows_of_events(store()), (Ids{1, 2, 3, 4}));
+    EXPECT_EQ(trim_history(store(), 3), 3U);
+    EXPECT_EQ(rows_of_events(store()), (Ids{4}));
+    EXPECT_EQ(trim_history(store(), 4), 1U);
+    EXPECT_EQ(rows_of_events(store()), Ids());
+}
+
+TEST_P(StoreContract, a_history_that_is_left_does_not_move_the_mark_back) {
+    const Execution kept = waiting(next_eid(), route());
+    const Execution gone = waiting(next_eid(), kept.route);
+    for (const Execution& row : {kept, gone}) {
+        core::ExecutionEvent end = event_of(row, LeaseEventType::none);
+        end.outcome = TerminalOutcome::success;
+        put(store(), changes(row, end));
+    }
+    put(store(), deletion(gone.eid));
+    trim_history(store(), 2);
+    put(store(), changes(*find_execution(store(), kept.eid),
+                         event_of(kept, LeaseEventType::replay_initiated)));
+    EXPECT_EQ(trim_history(store(), 3), 1U);
+    look(store(), [](Reader& r) -> expected<int> {
+        EXPECT_EQ(r.trimmed_through(EventFamily::completion), 2);
+        EXPECT_EQ(r.trimmed_through(EventFamily::lease_history), 3);
+        return 0;
+    });
+    EXPECT_EQ(rows_of_events(store()), (Ids{1, 3}));
 }
 
 }  // namespace

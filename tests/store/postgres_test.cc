@@ -546,7 +546,7 @@ TEST_F(Postgres, who_makes_the_same_flow_second_is_told_to_try_again) {
     EXPECT_EQ(done.error().code, ErrorCode::store_busy);
 }
 
-TEST_F(Postgres, every_question_about_flows_goes_by_an_index) {
+TEST_F(Postgres, every_question_about_flows_and_histories_goes_by_an_index) {
     open();
     auto connection = PgConnection::open(url_);
     ASSERT_TRUE(connection);
@@ -566,7 +566,9 @@ TEST_F(Postgres, every_question_about_flows_goes_by_an_index) {
         {lock_flows_due, "(NULL, NULL)"},
         {sql::next_due, "(NULL)"},
         {sql::edges_staged, "(NULL, NULL)"},
-        {sql::flows_due, "(NULL, NULL)"}};
+        {sql::flows_due, "(NULL, NULL)"},
+        {sql::exec_events_trim, "(NULL, NULL)"},
+        {delete_histories, "(NULL)"}};
     int number = 0;
     for (const auto& [text, parameters] : questions) {
         const std::string name = "q" + std::to_string(++number);
@@ -634,6 +636,23 @@ TEST_F(Postgres, event_numbers_of_two_stores_are_in_the_order_of_commits) {
     EXPECT_EQ(events[0].eid, 2);
     EXPECT_EQ(events[1].eid, 1);
     EXPECT_EQ(find_execution(*one, 1)->last_event_id, events[1].event_id);
+}
+
+TEST_F(Postgres, a_history_that_is_trimmed_while_its_execution_is_deleted_is_not_left_behind) {
+    const auto one = open();
+    const auto two = open();
+    const Execution row = waiting(1, make_route(*one));
+    put(*one, changes(row, event_of(row, LeaseEventType::acquired)));
+    ASSERT_TRUE(one->begin() && one->trim_events(EventFamily::lease_history, 9) == 1U);
+    core::Changes gone;
+    gone.delete_executions.push_back(row.eid);
+    std::thread retention([&] { put(*two, std::move(gone)); });
+    while (ask("SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND classid = 70205847"
+               " AND objid = CAST('ff_exec_core' AS regclass)") == "0") {
+    }
+    EXPECT_TRUE(one->commit_upkeep());
+    retention.join();
+    EXPECT_EQ(ask("SELECT COUNT(*) FROM ff_exec_event"), "0");
 }
 
 TEST_F(Postgres, work_made_ready_by_another_store_is_heard_of) {

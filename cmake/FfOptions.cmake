@@ -27,7 +27,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread
         -Wno-maybe-uninitialized)
 endif()
-# A release is built with -O1 and the inlining of -O2 (CMakePresets.json): what -O2 does beyond that takes
+# A release is built with -O1 and the inlining of -O2 (CMakePresets.json): what -O2 does beyond takes
 # a seventh of a build and wins the writer's path three instructions in a thousand.
 #
 # Rooms that are not measured (ff_room(... COLD)) get less.

@@ -22,8 +22,8 @@ namespace ff::engine {
 /// `invalid_config` for a period of a pass that does not exist or that is too short.
 expected<void> check_scanner_periods(const EngineOptions& options);
 
-/// What went wrong with one row. Told of if the row itself is to blame, so that the pass goes on with
-/// the others; an error of the pass otherwise.
+/// What went wrong with one row. Told of if the row itself is to blame, so that the pass goes on
+/// with the others; an error of the pass otherwise.
 inline expected<void> tell_of(const Error& error, const std::string& row, ScannerResult& result) {
     if (!is_of_the_row(error.code)) {
         return std::unexpected(error);

@@ -1,5 +1,5 @@
-// toml++, with one set of switches for everybody. Slow to compile: only files that read TOML include
-// it, and config_file.cc compiles what is behind it.
+// toml++, with one set of switches for everybody. Slow to compile: only files that read TOML
+// include it, and config_file.cc compiles what is behind it.
 #pragma once
 
 #define TOML_HEADER_ONLY 0

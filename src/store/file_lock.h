@@ -1,10 +1,10 @@
 // One owner per store file: OS locks that die with their process.
 //
-// The first lock is on a file of its own beside the database (`<path>-lock`), which says who the owner
-// is. That file looks like a left-over and may be removed, so there is a second lock, on a byte of the
-// database that SQLite never uses. Closing any descriptor of a database drops SQLite's own locks on
-// it: a FileLock must go after every connection of its process, and the database is not opened for it
-// before the first lock is ours.
+// The first lock is on a file of its own beside the database (`<path>-lock`), which names the
+// owner. That file looks like a left-over and may be removed, so there is a second lock, on a byte
+// of the database that SQLite never uses. Closing any descriptor of a database drops SQLite's own
+// locks on it: a FileLock must go after every connection of its process, and the database is not
+// opened for it before the first lock is ours.
 #pragma once
 
 #include <memory>

@@ -71,7 +71,7 @@ expected<Location> parse_location(const std::string& text) {
                         "there is no store \"" + std::string(rest.substr(0, colon + 1)) +
                             "\"; write sqlite:PATH, a path, :memory: or postgres://…");
     }
-    // What is meant as an option must not become a part of a name. Such a file can be written ./NAME.
+    // What is meant as an option must not become part of a name. Such a file is written ./NAME.
     if (const std::size_t query = rest.find('?');
         named && !rest.starts_with("file:") && query != std::string_view::npos) {
         return ff::fail(ErrorCode::invalid_config,

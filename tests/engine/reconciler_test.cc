@@ -175,7 +175,7 @@ TEST_F(Reconciler, AFlowThatCannotBeReadDoesNotHideTheOthers) {
 
 TEST_F(Reconciler, ABudgetThatCannotBeReadDoesNotHideTheOthers) {
     open();
-    for (const std::uint8_t n : {1, 2}) {
+    for (const std::uint8_t n : {std::uint8_t{1}, std::uint8_t{2}}) {
         CreateBudget budget;
         budget.budget_id = BudgetId{Uuid{{n}}};
         budget.scope_type = "team";
@@ -200,7 +200,7 @@ TEST_F(Reconciler, ABudgetThatCannotBeReadDoesNotHideTheOthers) {
 
 TEST_F(Reconciler, AQuotaThatCannotBeReadDoesNotHideTheOthers) {
     open();
-    for (const std::uint8_t n : {1, 2}) {
+    for (const std::uint8_t n : {std::uint8_t{1}, std::uint8_t{2}}) {
         QuotaLimits limits;
         limits.max_concurrent = 3;
         ok(CreateQuotaPolicy{QuotaPolicyId{Uuid{{n}}}, limits});

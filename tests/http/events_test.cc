@@ -274,7 +274,7 @@ TEST(EventsOverHttp, ATimelineTellsItsGap) {
     options.engine = *Engine::open("memory:", kept);
     TestServer server(options);
     const std::string id = server.create();
-    server.claim();
+    EXPECT_FALSE(server.claim().is_null());
     const std::string path = "/v1/executions/" + encoded(id);
     const RawAnswer whole = server.get(path + "/timeline");
     EXPECT_EQ(whole.status, 200) << whole.body;

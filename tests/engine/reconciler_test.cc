@@ -206,12 +206,12 @@ TEST_F(Reconciler, AQuotaThatCannotBeReadDoesNotHideTheOthers) {
         ok(CreateQuotaPolicy{QuotaPolicyId{Uuid{{n}}}, limits});
     }
     tamper(
-        "UPDATE ff_quota_policy SET running = -1"
+        "UPDATE ff_quota_policy SET parent = x'01'"
         " WHERE quota_policy_id = (SELECT MIN(quota_policy_id) FROM ff_quota_policy);"
         "UPDATE ff_quota_policy SET running = 2"
         " WHERE quota_policy_id = (SELECT MAX(quota_policy_id) FROM ff_quota_policy)");
     const ScannerResult result = ok(RunScanner{"quota_reconciler"});
-    EXPECT_TRUE(tells(result, "running"));
+    EXPECT_TRUE(tells(result, "parent"));
     EXPECT_TRUE(tells(result, "counts 2 slots"));
     const ScannerResult again = ok(RunScanner{"quota_reconciler"});
     EXPECT_FALSE(tells(again, "counts 2 slots")) << "it was put right";

@@ -225,8 +225,11 @@ TEST_F(Streams, ALostAnswerWritesNothingTwice) {
     })) << lines->all();
     EXPECT_EQ(payloads(id), (Texts{"0", "1", R"({"a":1})", R"({"b":2})"}));
     EXPECT_EQ((*engine->run(ReadStreamSummary{id, 0}))->version, 2U);
-    EXPECT_EQ(lost, 4) << "two batches, each twice";
-    EXPECT_EQ(lines->count("frames of its stream did not get through"), 2U) << lines->all();
+    // At least two batches, more if the clock comes between two frames; each is sent twice.
+    EXPECT_GE(lost, 4);
+    EXPECT_EQ(lines->count("frames of its stream did not get through") * 2,
+              static_cast<std::size_t>(lost))
+        << lines->all();
 }
 
 TEST_F(Streams, WhateverEndsTheTaskTheRestIsSentFirst) {

@@ -28,7 +28,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         -Wno-maybe-uninitialized)
 endif()
 # A release is built with -O1 and the inlining of -O2 (CMakePresets.json): what -O2 does beyond takes
-# a seventh of a build and wins the writer's path three instructions in a thousand.
+# a seventh of a build and wins the writer's path three to ten instructions in a thousand.
 #
 # Rooms that are not measured (ff_room(... COLD)) get less.
 add_library(ff_cold_options INTERFACE)
@@ -74,12 +74,7 @@ if(FF_MOLD)
     endif()
 endif()
 
-# ff_group(<target> FILES <most>): in a unity build, its files are compiled in groups of one size, so
-# that none is left to the end on one core.
-#
-# Files of a group share one parse and one instantiation of the common types, which is most of the
-# work. But an edit recompiles the group, names in unnamed namespaces must differ, and the compiler
-# takes up to three gigabytes for one: no more are at work than fit into memory.
+# The compiler takes up to three gigabytes for a group: no more are at work than fit into memory.
 if(FF_UNITY)
     cmake_host_system_information(RESULT FF_MEMORY_MB QUERY TOTAL_PHYSICAL_MEMORY)
     math(EXPR groups_at_once "(${FF_MEMORY_MB} + 1500) / 3000")
@@ -89,6 +84,12 @@ if(FF_UNITY)
     set_property(GLOBAL PROPERTY JOB_POOLS ff_groups=${groups_at_once})
     set(CMAKE_JOB_POOL_COMPILE ff_groups)
 endif()
+
+# ff_group(<target> FILES <most>): in a unity build, its files are compiled in groups of one size, so
+# that none is left to the end on one core.
+#
+# Files of a group share one parse and one instantiation of the common types, which is most of the
+# work. But an edit recompiles the group, and names in unnamed namespaces must differ.
 function(ff_group target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "FILES" "")
     if(NOT FF_UNITY)

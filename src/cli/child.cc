@@ -15,6 +15,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "cli/exec_words.h"
+
 namespace ff::cli {
 
 namespace fs = std::filesystem;
@@ -23,12 +25,7 @@ namespace {
 
 /// Starts the program with both outputs on the pipe; 0 or an errno.
 int spawn(std::vector<std::string>& words, int output, pid_t& child) {
-    std::vector<char*> argv;
-    argv.reserve(words.size() + 1);
-    for (std::string& word : words) {
-        argv.push_back(word.data());
-    }
-    argv.push_back(nullptr);
+    std::vector<char*> argv = exec_words(words);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);

@@ -23,16 +23,11 @@ class Clock {
     virtual void unsubscribe(std::uint64_t token) = 0;
 };
 
-/// The wall clock, forced non-decreasing within the process: when it is set back, time goes on at
-/// half its speed until the wall clock has caught up.
-class SystemClock final : public Clock {
+/// Makes a time that may be set back one that never goes back: when it is set back, time goes on at
+/// half its speed until the other has caught up. Thread-safe.
+class OnwardTime {
   public:
-    TimestampMs now() override;
-    DurationMs sleep_hint(TimestampMs due) override;
-    std::uint64_t subscribe(std::function<void()>) override { return 0; }
-    void unsubscribe(std::uint64_t) override {}
-
-    /// What now() makes of the two clocks it reads.
+    /// The time, when the clock that is followed says `wall` and one that nobody sets `steady_ms`.
     TimestampMs follow(TimestampMs wall, std::int64_t steady_ms);
 
   private:
@@ -41,6 +36,18 @@ class SystemClock final : public Clock {
     std::mutex mutex_;
     TimestampMs held_at_ = 0;      // guarded by mutex_: when the wall clock was set back
     std::int64_t held_since_ = 0;  // guarded by mutex_: the same moment by the steady clock
+};
+
+/// The wall clock, forced non-decreasing within the process.
+class SystemClock final : public Clock {
+  public:
+    TimestampMs now() override;
+    DurationMs sleep_hint(TimestampMs due) override;
+    std::uint64_t subscribe(std::function<void()>) override { return 0; }
+    void unsubscribe(std::uint64_t) override {}
+
+  private:
+    OnwardTime time_;
 };
 
 /// Stands still until told; for tests and simulation.

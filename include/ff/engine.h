@@ -55,7 +55,7 @@ struct EngineOptions {
     bool make_waitpoint_key = true;              ///< false: without a secret there are no tokens
     std::string keystore_key;                    ///< 64 hex digits: secrets rest encrypted with it
     bool background = true;                      ///< timers and sweeps run in this process
-    std::shared_ptr<Clock> clock;                ///< the system clock when absent
+    std::shared_ptr<Clock> clock;                ///< absent: PostgreSQL's, else the system's
     std::shared_ptr<IdSource> ids;               ///< the system's when absent (tests seed it)
     std::function<void(std::string_view)> warn;  ///< where warnings go; stderr when absent
 };
@@ -126,8 +126,6 @@ struct ScannerStats {
     DurationHistogram cycles;
 };
 
-/// What goes on inside an engine, for metrics, tests and benchmarks. Counters since open, of what
-/// this engine did: others on the same database have their own.
 /// What the joins of flows did, and how much cancelling is left to do.
 struct FlowStats {
     std::array<std::uint64_t, enum_count<GroupPolicyKind>> policies_set{};
@@ -144,6 +142,8 @@ struct FlowStats {
     std::uint64_t cancel_backlog = 0;
 };
 
+/// What goes on inside an engine, for metrics, tests and benchmarks. Counters since open, of what
+/// this engine did: others on the same database have their own.
 struct EngineStats {
     std::uint64_t writers = 1;  ///< now; on PostgreSQL there may be a second
     std::uint64_t commands = 0;

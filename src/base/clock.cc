@@ -20,10 +20,10 @@ TimestampMs SystemClock::now() {
         duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
     const std::int64_t steady =
         duration_cast<milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-    return follow(wall, steady);
+    return time_.follow(wall, steady);
 }
 
-TimestampMs SystemClock::follow(TimestampMs wall, std::int64_t steady_ms) {
+TimestampMs OnwardTime::follow(TimestampMs wall, std::int64_t steady_ms) {
     TimestampMs last = last_.load(std::memory_order_relaxed);
     while (last < wall) {
         if (last_.compare_exchange_weak(last, wall, std::memory_order_relaxed)) {

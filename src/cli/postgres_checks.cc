@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "cli/store_checks.h"
 #include "cli/text.h"
 #include "store/migrate.h"
+#include "store/postgres_clock.h"
 #include "store/postgres_db.h"
 #include "store/tables.h"
 #include "store/transfer_sql.h"
@@ -109,6 +111,25 @@ Check check_connections(PgConnection& db) {
             warn(check,
                  "nearly all: raise max_connections, or use fewer engines or a smaller "
                  "pool_size");
+        }
+        return {};
+    });
+}
+
+Check check_clock(PgConnection& db) {
+    return checked("clock", [&](Check& check) -> expected<void> {
+        SystemClock clock;
+        FF_TRY(const ClockSample sample, store::ask_time(db, clock));
+        if (sample.allows(0)) {
+            check.detail = fmt::format(
+                "that of this machine agrees with the server's, by an answer that took {} ms",
+                sample.round_trip());
+        } else if (std::abs(sample.ahead()) <= store::clocks_apart_ms_max) {
+            check.detail = store::clocks_apart(sample);
+        } else {
+            warn(check, store::clocks_apart(sample) +
+                            "; engines go by the server's, but times that are given or shown here "
+                            "are off");
         }
         return {};
     });
@@ -418,6 +439,7 @@ expected<std::vector<Check>> check_postgres(const std::string& url, const CheckO
     }
     checks.push_back(check_database(*db, server));
     checks.push_back(check_connections(*db));
+    checks.push_back(check_clock(*db));
     checks.push_back(check_schema_of(*db, server));
     const bool known = checks.back().status != CheckStatus::fail;
     checks.push_back(check_durability(*db));

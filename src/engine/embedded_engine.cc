@@ -166,15 +166,23 @@ std::shared_ptr<IdSource> shared_ids(const std::shared_ptr<IdSource>& given) {
 
 Error stopped() { return {ErrorCode::shutting_down, "the engine is stopping", {}}; }
 
-void warn_to_stderr(std::string_view text) {
-    std::fprintf(stderr, "flowfabric: warning: %.*s\n", static_cast<int>(text.size()), text.data());
+std::shared_ptr<Clock> clock_of(const EngineOptions& options, const store::Store& store) {
+    if (options.clock) {
+        return options.clock;
+    }
+    auto kept = store.clock();
+    return kept ? kept : std::make_shared<SystemClock>();
 }
 
 }  // namespace
 
+void warn_to_stderr(std::string_view text) {
+    std::fprintf(stderr, "flowfabric: warning: %.*s\n", static_cast<int>(text.size()), text.data());
+}
+
 EmbeddedEngine::EmbeddedEngine(std::unique_ptr<store::Store> store, EngineOptions options)
     : options_(std::move(options)),
-      clock_(options_.clock ? options_.clock : std::make_shared<SystemClock>()),
+      clock_(clock_of(options_, *store)),
       ids_(shared_ids(options_.ids)),
       store_(std::move(store)) {
     if (!options_.warn) {

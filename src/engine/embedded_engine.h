@@ -24,6 +24,9 @@
 
 namespace ff::engine {
 
+/// Where warnings go unless the embedder takes them.
+void warn_to_stderr(std::string_view text);
+
 class EmbeddedEngine final : public Engine {
   public:
     /// Takes over an open store. `open_second` opens the same database once more: see Writers.

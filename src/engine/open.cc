@@ -2,7 +2,6 @@
 #include <semaphore.h>
 
 #include <condition_variable>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>
@@ -67,27 +66,30 @@ expected<std::unique_ptr<store::Store>> open_store(const store::Location& locati
     }
 }
 
+void warn(const EngineOptions& options, const std::string& text) {
+    (options.warn ? options.warn : engine::warn_to_stderr)(text);
+}
+
 /// Opens a store and an engine on it.
 expected<std::shared_ptr<engine::EmbeddedEngine>> start(const store::Location& location,
-                                                        const EngineOptions& options) {
+                                                        EngineOptions options) {
+    if (!options.warn) {
+        options.warn = engine::warn_to_stderr;  // stores warn, too
+    }
     FF_TRY(auto opened, open_store(location, options));
     engine::Writers::OpenStore open_second;
     if (opened->shared() && options.writers > 1) {
         EngineOptions writing = options;
         writing.pool_size = 1;  // the first one reads for both
+        if (auto clock = opened->clock()) {
+            writing.clock = std::move(clock);  // and asks for the time
+        }
         open_second = [location, writing = std::move(writing)] {
             return open_store(location, writing);
         };
     }
-    return engine::EmbeddedEngine::start(std::move(opened), options, std::move(open_second));
-}
-
-void warn(const EngineOptions& options, const std::string& text) {
-    if (options.warn) {
-        options.warn(text);
-    } else {
-        std::fprintf(stderr, "flowfabric: warning: %s\n", text.c_str());
-    }
+    return engine::EmbeddedEngine::start(std::move(opened), std::move(options),
+                                         std::move(open_second));
 }
 
 /// A pointer whose last copy closes the engine and then calls `closed`. When that copy goes on one

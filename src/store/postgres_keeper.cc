@@ -8,6 +8,8 @@
 #include <chrono>
 #include <utility>
 
+#include "store/postgres_clock.h"
+
 namespace ff::store {
 
 namespace {
@@ -20,6 +22,8 @@ constexpr int look_ms = 1'000;
 constexpr int rows_ms = 25;
 /// How soon word that could not be sent is tried again.
 constexpr int tell_again_ms = 1'000;
+/// How far two clocks drift apart meanwhile is not worth a word; that one was set is noticed soon.
+constexpr int clock_ms = 2'000;
 /// How long the test waits for its notification.
 constexpr int test_ms = 1'000;
 constexpr int reconnect_ms = 1'000;
@@ -31,10 +35,12 @@ constexpr int tidy_share = 10;
 
 }  // namespace
 
-PgKeeper::PgKeeper(std::string url, std::string channel, std::string self, WarnFn warn)
+PgKeeper::PgKeeper(std::string url, std::string channel, std::string self,
+                   std::shared_ptr<ServerClock> clock, WarnFn warn)
     : url_(std::move(url)),
       channel_(std::move(channel)),
       self_(std::move(self)),
+      server_clock_(std::move(clock)),
       warn_(std::move(warn)),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
@@ -45,10 +51,12 @@ expected<std::string> PgKeeper::channel_of(PgConnection& connection) {
 
 expected<std::unique_ptr<PgKeeper>> PgKeeper::start(const std::string& url, PgConnection& writer,
                                                     std::string self, EngineOptions::Notify notify,
+                                                    std::shared_ptr<ServerClock> clock,
                                                     WarnFn warn) {
     FF_TRY(std::string channel, channel_of(writer));
     std::unique_ptr<PgKeeper> keeper(
-        new PgKeeper(url, std::move(channel), std::move(self), std::move(warn)));
+        new PgKeeper(url, std::move(channel), std::move(self), std::move(clock), std::move(warn)));
+    keeper->clock_due_ = Clock::now() + std::chrono::milliseconds(clock_ms);
     if (notify != EngineOptions::Notify::off) {
         FF_TRY(keeper->listener_, PgConnection::open(url));
         FF_TRY(const bool arrives, keeper->test(writer));
@@ -122,17 +130,36 @@ void PgKeeper::note_rows() {
     }
 }
 
-expected<void> PgKeeper::send_word() {
-    PgConnection* connection = listener_ && listener_->alive() ? listener_.get() : nullptr;
-    if (connection == nullptr) {
-        if (!speaker_ || !speaker_->alive()) {
-            FF_TRY(speaker_, PgConnection::open(url_));
-        }
-        connection = speaker_.get();
+expected<PgConnection*> PgKeeper::speaking() {
+    if (listener_ && listener_->alive()) {
+        return listener_.get();
     }
+    if (!speaker_ || !speaker_->alive()) {
+        FF_TRY(speaker_, PgConnection::open(url_));
+    }
+    return speaker_.get();
+}
+
+expected<void> PgKeeper::send_word() {
+    FF_TRY(auto* const connection, speaking());
     // There is nothing in this transaction that must be on disk.
     return connection->execute("SET LOCAL synchronous_commit = off; SELECT pg_notify('" + channel_ +
                                "', '" + self_ + std::string(rows_only) + "')");
+}
+
+void PgKeeper::follow_clock() {
+    if (!server_clock_ || Clock::now() < clock_due_) {
+        return;
+    }
+    clock_due_ = Clock::now() + std::chrono::milliseconds(clock_ms);
+    if (listener_ && !listener_->alive()) {
+        return;  // it is about to be replaced
+    }
+    if (auto connection = speaking()) {
+        if (const auto sample = ask_time(**connection, server_clock_->local())) {
+            server_clock_->learn(*sample);
+        }
+    }
 }
 
 void PgKeeper::tell(Telling when) {
@@ -189,6 +216,7 @@ void PgKeeper::listen() {
         std::uint64_t woken = 0;
         [[maybe_unused]] const auto taken = read(wake_fd_, &woken, sizeof(woken));
         tell(Telling::when_due);
+        follow_clock();
         if (listener_) {
             listen_once();
             continue;
@@ -255,6 +283,7 @@ void PgKeeper::listen_once() {
         listener_ = std::move(*fresh);
         hears_ = true;
         note_listener();
+        clock_due_ = {};  // it may be another server
         call(Store::Heard::work);
         call(Store::Heard::rows);
     }

@@ -1,5 +1,5 @@
-// What runs beside a PostgreSQL store: word from other processes, and the upkeep of the tables
-// whose rows come and go.
+// What runs beside a PostgreSQL store: word from other processes, the upkeep of the tables whose
+// rows come and go, and the question what time it is.
 //
 // Another process that made work ready says so with NOTIFY, in its transaction. That it has written
 // something for readers its keeper says, some times a second: commits that notify go one at a time
@@ -21,6 +21,7 @@
 
 #include <ff/engine.h>
 
+#include "base/server_clock.h"
 #include "store/postgres_db.h"
 #include "store/store.h"
 
@@ -37,9 +38,10 @@ class PgKeeper {
     static expected<std::string> channel_of(PgConnection& connection);
 
     /// Tests whether a notification of `writer` arrives. `store_open_failed` when it must and does
-    /// not.
+    /// not. A `clock` is kept with the server's.
     static expected<std::unique_ptr<PgKeeper>> start(const std::string& url, PgConnection& writer,
                                                      std::string self, EngineOptions::Notify notify,
+                                                     std::shared_ptr<ServerClock> clock,
                                                      WarnFn warn);
     ~PgKeeper();
     PgKeeper(const PgKeeper&) = delete;
@@ -59,7 +61,8 @@ class PgKeeper {
     [[nodiscard]] const std::string& channel() const { return channel_; }
 
   private:
-    PgKeeper(std::string url, std::string channel, std::string self, WarnFn warn);
+    PgKeeper(std::string url, std::string channel, std::string self,
+             std::shared_ptr<ServerClock> clock, WarnFn warn);
     expected<bool> test(PgConnection& writer);
     void listen();
     void listen_once();
@@ -73,6 +76,10 @@ class PgKeeper {
     enum class Telling : std::uint8_t { when_due, now };
     void tell(Telling when);
     expected<void> send_word();
+    /// Asks what time it is, when it is time to. Without an answer the clock goes on as it was.
+    void follow_clock();
+    /// The listener's connection, or one for those who have none.
+    expected<PgConnection*> speaking();
     /// How long the listening thread may rest, at most so many milliseconds.
     [[nodiscard]] int patience(int most) const;
     /// Rests so long, or until there is something to tell or it is time to stop.
@@ -82,10 +89,11 @@ class PgKeeper {
 
     const std::string url_;
     const std::string channel_;
-    const std::string self_;  ///< payload of our own notifications
+    const std::string self_;                           ///< payload of our own notifications
+    const std::shared_ptr<ServerClock> server_clock_;  ///< absent: nobody goes by it
     WarnFn warn_;
     std::unique_ptr<PgConnection> listener_;  ///< absent: asking instead
-    std::unique_ptr<PgConnection> speaker_;  ///< to tell others without a listener; its thread only
+    std::unique_ptr<PgConnection> speaker_;   ///< to speak without a listener; its thread only
     std::atomic<bool> hears_ = false;
     int wake_fd_ = -1;
 
@@ -104,6 +112,7 @@ class PgKeeper {
     bool owes_rows_ = false;  ///< others have written rows, and nobody has been told
     Clock::time_point told_{};
     std::string events_seen_;
+    Clock::time_point clock_due_{};
 
     std::atomic<bool> untold_ = false;  ///< we have written rows, and the others do not know
 

@@ -1,10 +1,13 @@
 // Opening a PostgreSQL store, and connecting again.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "store/catalogue.h"
 #include "store/migrate.h"
+#include "store/postgres_clock.h"
 #include "store/postgres_internal.h"
 #include "store/sql_rows.h"
 
@@ -25,8 +28,12 @@ std::string random_word() {
 }  // namespace
 
 expected<std::unique_ptr<PostgresStore>> PostgresStore::open(const Location& location,
-                                                             const EngineOptions& options) {
+                                                             const EngineOptions& options,
+                                                             std::shared_ptr<ServerClock> clock) {
     std::unique_ptr<PostgresStore> store(new PostgresStore);
+    if (!options.clock) {
+        store->clock_ = clock ? std::move(clock) : std::make_shared<ServerClock>();
+    }
     FF_TRY_VOID(store->start(location, options));
     return store;
 }
@@ -64,7 +71,8 @@ expected<void> PostgresStore::start(const Location& location, const EngineOption
     info_.durability = durability == "off" ? "normal (synchronous_commit = off)"
                        : fsync == "off"    ? "none (the server has fsync = off)"
                                            : "full (synchronous_commit = " + durability + ")";
-    FF_TRY(keeper_, PgKeeper::start(url_, *connection, self_, options.notify, warn_));
+    FF_TRY_VOID(set_clock(*connection));
+    FF_TRY(keeper_, PgKeeper::start(url_, *connection, self_, options.notify, clock_, warn_));
     info_.wake_ups = keeper_->hears() ? "notify"
                      : options.notify == EngineOptions::Notify::off
                          ? "polling (notify is off)"
@@ -77,6 +85,18 @@ expected<void> PostgresStore::start(const Location& location, const EngineOption
 expected<void> PostgresStore::check_server(PgConnection& connection) {
     FF_TRY(const PgServer server, server_of(connection));
     return store::check_server(server, info_.location, PgUse::write);
+}
+
+expected<void> PostgresStore::set_clock(PgConnection& connection) {
+    if (!clock_) {
+        return {};
+    }
+    FF_TRY(const ClockSample sample, ask_time(connection, clock_->local()));
+    clock_->learn(sample);
+    if (!sample.allows(0) && std::abs(sample.ahead()) > clocks_apart_ms_max) {
+        warn_(clocks_apart(sample) + "; the server's decides");
+    }
+    return {};
 }
 
 expected<std::unique_ptr<PgConnection>> PostgresStore::connect(bool read_only) {

@@ -23,6 +23,7 @@
 
 #include <ff/engine.h>
 
+#include "base/server_clock.h"
 #include "store/location.h"
 #include "store/postgres_db.h"
 #include "store/postgres_keeper.h"
@@ -32,13 +33,17 @@ namespace ff::store {
 
 class PostgresStore final : public Store {
   public:
+    /// Makes a clock that follows the server, unless the options have one; tests hand one in whose
+    /// local clock is wrong.
     static expected<std::unique_ptr<PostgresStore>> open(const Location& location,
-                                                         const EngineOptions& options);
+                                                         const EngineOptions& options,
+                                                         std::shared_ptr<ServerClock> clock = {});
     ~PostgresStore() override;
 
     [[nodiscard]] const StoreInfo& info() const override { return info_; }
     [[nodiscard]] const core::RouteTable& routes() const override { return routes_; }
     [[nodiscard]] bool shared() const override { return true; }
+    [[nodiscard]] std::shared_ptr<Clock> clock() const override { return clock_; }
     void routes_were_made() override { routes_stale_ = true; }
     void watch(std::function<void(Heard)> heard) override;
     std::int64_t next_eid(TimestampMs now) override;
@@ -108,6 +113,8 @@ class PostgresStore final : public Store {
     expected<void> start(const Location& location, const EngineOptions& options);
     expected<std::unique_ptr<PgConnection>> connect(bool read_only);
     expected<void> check_server(PgConnection& connection);
+    /// Sets the clock for the first time; from then on the keeper does.
+    expected<void> set_clock(PgConnection& connection);
     expected<void> use(std::unique_ptr<PgConnection> connection);
     /// Connects anew when the connection is lost, trying for a while.
     expected<void> stay_connected();
@@ -227,6 +234,7 @@ class PostgresStore final : public Store {
     std::string session_settings_;
     int readers_max_ = 1;
     std::function<void(std::string_view)> warn_;
+    std::shared_ptr<ServerClock> clock_;  ///< absent: the embedder has one
 
     // Writing side.
     std::unique_ptr<PgConnection> db_;

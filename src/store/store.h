@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <ff/clock.h>
 #include <ff/contracts.h>
 
 #include "core/context.h"
@@ -308,6 +310,9 @@ class Store : public core::RowNumbers {
     /// next, an execution that is asked for by number may be missing because another process is at
     /// it, and a transaction that failed with `store_busy` or `store_io` may be run again.
     [[nodiscard]] virtual bool shared() const { return false; }
+    /// The clock of the server that keeps it, which decides instead of this machine's: then all
+    /// processes on it agree on the time. Absent: there is none, or the options gave another.
+    [[nodiscard]] virtual std::shared_ptr<Clock> clock() const { return nullptr; }
     /// Another writer of this process has made routes. Any thread.
     virtual void routes_were_made() {}
     /// What another process may have done.

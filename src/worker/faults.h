@@ -30,9 +30,11 @@ inline bool ends_lease(const Error& error) {
     }
 }
 
-/// Asking again will never help: our credentials or our settings are refused.
+/// Asking again will never help: our credentials or our settings are refused, or the store is
+/// damaged. (`corruption` is of single rows; other work goes on.)
 inline bool is_fatal(const Error& error) {
     switch (error.code) {
+        case ErrorCode::store_corrupt:
         case ErrorCode::unauthorized:
         case ErrorCode::invalid_input:
         case ErrorCode::invalid_capabilities: return true;

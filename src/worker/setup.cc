@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "worker/lease_clock.h"
+#include "base/lease_clock.h"
 
 namespace ff::worker {
 

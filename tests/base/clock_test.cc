@@ -5,6 +5,9 @@
 #include <limits>
 #include <thread>
 
+#include "base/lease_clock.h"
+#include "support/eventually.h"
+
 namespace ff {
 namespace {
 
@@ -35,25 +38,25 @@ TEST(SystemClock, never_goes_back_in_any_thread) {
     EXPECT_EQ(went_back.load(), 0);
 }
 
-TEST(SystemClock, time_goes_on_when_the_wall_clock_is_set_back) {
-    SystemClock clock;
-    EXPECT_EQ(clock.follow(1'000'000, 100), 1'000'000);
-    EXPECT_EQ(clock.follow(4'600'000, 200), 4'600'000) << "an hour forward: it is believed";
+TEST(OnwardTime, time_goes_on_when_the_wall_clock_is_set_back) {
+    OnwardTime time;
+    EXPECT_EQ(time.follow(1'000'000, 100), 1'000'000);
+    EXPECT_EQ(time.follow(4'600'000, 200), 4'600'000) << "an hour forward: it is believed";
     // And back again: half as fast as the steady clock, until the wall clock has caught up.
-    EXPECT_EQ(clock.follow(1'000'100, 300), 4'600'000);
-    EXPECT_EQ(clock.follow(1'000'300, 500), 4'600'100);
-    EXPECT_EQ(clock.follow(1'010'100, 10'300), 4'605'000);
-    EXPECT_EQ(clock.follow(4'700'000, 10'400), 4'700'000);
+    EXPECT_EQ(time.follow(1'000'100, 300), 4'600'000);
+    EXPECT_EQ(time.follow(1'000'300, 500), 4'600'100);
+    EXPECT_EQ(time.follow(1'010'100, 10'300), 4'605'000);
+    EXPECT_EQ(time.follow(4'700'000, 10'400), 4'700'000);
     // The next time it begins anew.
-    EXPECT_EQ(clock.follow(4'000'000, 10'500), 4'700'000);
-    EXPECT_EQ(clock.follow(4'000'100, 10'700), 4'700'100);
+    EXPECT_EQ(time.follow(4'000'000, 10'500), 4'700'000);
+    EXPECT_EQ(time.follow(4'000'100, 10'700), 4'700'100);
 }
 
-TEST(SystemClock, a_reading_that_is_a_moment_old_is_no_step) {
-    SystemClock clock;
-    EXPECT_EQ(clock.follow(1'000'000, 100), 1'000'000);
-    EXPECT_EQ(clock.follow(999'990, 90), 1'000'000);
-    EXPECT_EQ(clock.follow(999'990, 5'000), 1'000'000);
+TEST(OnwardTime, a_reading_that_is_a_moment_old_is_no_step) {
+    OnwardTime time;
+    EXPECT_EQ(time.follow(1'000'000, 100), 1'000'000);
+    EXPECT_EQ(time.follow(999'990, 90), 1'000'000);
+    EXPECT_EQ(time.follow(999'990, 5'000), 1'000'000);
 }
 
 TEST(SystemClock, sleep_hint_is_the_time_left_between_nothing_and_a_minute) {
@@ -65,6 +68,23 @@ TEST(SystemClock, sleep_hint_is_the_time_left_between_nothing_and_a_minute) {
     const DurationMs hint = clock.sleep_hint(clock.now() + 30'000);
     EXPECT_GT(hint, 0);
     EXPECT_LE(hint, 30'000);
+}
+
+TEST(LeaseClock, starts_as_the_wall_clock_and_never_goes_back) {
+    LeaseClock clock;
+    EXPECT_NEAR(static_cast<double>(clock.now()), static_cast<double>(SystemClock().now()), 5'000);
+    TimestampMs last = clock.now();
+    const TimestampMs begun = last;
+    EXPECT_TRUE(support::eventually([&] {
+        const TimestampMs now = clock.now();
+        EXPECT_GE(now, last);
+        last = now;
+        return now >= begun + 20;
+    }));
+    EXPECT_EQ(clock.sleep_hint(0), 0);
+    EXPECT_GT(clock.sleep_hint(clock.now() + 3'600'000), 0);
+    EXPECT_LE(clock.sleep_hint(clock.now() + 3'600'000), 5'000)
+        << "a machine that slept is noticed soon";
 }
 
 TEST(ManualClock, stands_still_until_told) {

@@ -114,7 +114,7 @@ TEST_F(DoctorPostgres, FindsNothingWrongWithASoundStore) {
     const js::Value sound = report(0);
     EXPECT_EQ(member(sound, "ok"), "true");
     const js::Array& checks = *sound.find("checks")->if_array();
-    EXPECT_EQ(checks.size(), 21U);
+    EXPECT_EQ(checks.size(), 22U);
     for (const js::Value& check : checks) {
         if (member(check, "name") != "upkeep") {  // other tests may have old transactions
             EXPECT_EQ(member(check, "status"), "ok") << js::dump(check);

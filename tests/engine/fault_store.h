@@ -57,6 +57,7 @@ class FaultStore final : public store::Store {
     /// It says that other processes write to it, too.
     void pretend_shared() { shared_ = true; }
     [[nodiscard]] bool shared() const override { return shared_; }
+    [[nodiscard]] std::shared_ptr<Clock> clock() const override { return inner_->clock(); }
     /// A timer of an execution that does not exist.
     void invent_timer(core::TimerKey key) {
         const std::lock_guard lock(mutex_);

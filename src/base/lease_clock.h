@@ -1,10 +1,12 @@
-// The clock a worker measures leases by: starts as the wall clock and then goes on by itself, also
+// The clock that leases are measured by: starts as the wall clock and then goes on by itself, also
 // while the machine sleeps. Nobody can set it, so a lease never looks longer than it is.
 #pragma once
 
+#include <cstdint>
+
 #include <ff/clock.h>
 
-namespace ff::worker {
+namespace ff {
 
 class LeaseClock final : public Clock {
   public:
@@ -15,9 +17,8 @@ class LeaseClock final : public Clock {
     void unsubscribe(std::uint64_t) override {}
 
   private:
-    // Fixed after construction.
-    TimestampMs wall_at_start_;
-    std::int64_t started_;
+    // Fixed after construction. Finer than milliseconds, so that processes of one machine agree.
+    std::int64_t started_ns_;  ///< when, by the wall clock, the machine was started
 };
 
-}  // namespace ff::worker
+}  // namespace ff

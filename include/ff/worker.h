@@ -124,7 +124,8 @@ class Worker {
     /// engine cannot be reached. `invalid_config` for bad options.
     expected<void> start();
     /// start(), wait for SIGINT, SIGTERM or request_stop(), then stop(). A second signal ends the
-    /// process. Gives the first fatal error: the engine refused our credentials or our settings.
+    /// process. Gives the first fatal error: the engine refused our credentials or our settings, or
+    /// its store is damaged.
     expected<void> run();
     /// Begins to stop: no claim from here on. Any thread, handlers too; does not wait.
     void request_stop();

@@ -156,7 +156,9 @@ ExitCode set_lane_states(const CommonOptions& options, const std::vector<std::st
                          LaneState state, NewLane unknown) {
     for (const std::string& lane : lanes) {
         if (const auto fine = check_lane("lane", lane); !fine) {
-            return complain(fine.error());
+            Error error = fine.error();
+            error.detail += lanes.size() > 1 ? fmt::format("; {}", not_changed) : "";
+            return complain(error);
         }
     }
     return with_session(options, Access::change, [&](const Session& session) {

@@ -128,7 +128,7 @@ expected<std::string> executions_frame(const Session& session,
 
 ExitCode run_get(const CommonOptions& common, const IdsArgs& args) {
     if (args.every_ms) {
-        if (const auto parsed = parse_ids(args.ids); !parsed) {
+        if (const auto parsed = parse_ids(args.ids, not_looked); !parsed) {
             return complain(parsed.error());
         }
         return print_or_watch(

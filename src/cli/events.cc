@@ -261,20 +261,25 @@ expected<std::string> show_timeline(const Session& session, const std::string& w
 
 namespace {
 
+expected<void> check_webhook_word(const std::string& word) {
+    if (!WebhookId::parse(word) && word.size() < suffix_digits_min) {
+        return ff::fail(ErrorCode::invalid_input,
+                        fmt::format("{} names no webhook: give its id, or the last {} digits or "
+                                    "more of it",
+                                    word, suffix_digits_min));
+    }
+    return {};
+}
+
 /// By its whole id, or by the last six digits of it or more.
 expected<WebhookInfo> find_webhook(const Session& session, const std::string& word) {
+    FF_TRY_VOID(check_webhook_word(word));
     if (const auto id = WebhookId::parse(word)) {
         FF_TRY(auto found, session.ask(DescribeWebhook{*id}));
         if (found) {
             return std::move(*found);
         }
         return ff::fail(ErrorCode::webhook_not_found, "there is no webhook " + word);
-    }
-    if (word.size() < suffix_digits_min) {
-        return ff::fail(ErrorCode::invalid_input,
-                        fmt::format("{} names no webhook: give its id, or the last {} digits or "
-                                    "more of it",
-                                    word, suffix_digits_min));
     }
     std::vector<WebhookInfo> found;
     ListWebhooks op;
@@ -329,6 +334,13 @@ std::string filter_text(const EventFilter& filter) {
 ExitCode for_each_webhook(
     const CommonOptions& options, const std::vector<std::string>& ids,
     const std::function<expected<std::string>(const Session&, const WebhookInfo&)>& act) {
+    for (const std::string& id : ids) {
+        if (auto fine = check_webhook_word(id); !fine) {
+            Error error = std::move(fine).error();
+            error.detail += ids.size() > 1 ? fmt::format("; {}", not_changed) : "";
+            return complain(error);
+        }
+    }
     return with_session(options, Access::change, [&](const Session& session) {
         ExitCode worst = ExitCode::ok;
         for (const std::string& id : ids) {

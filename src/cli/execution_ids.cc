@@ -159,12 +159,27 @@ expected<IdWord> parse_id(const std::string& text) {
     return word;
 }
 
-expected<std::vector<IdWord>> parse_ids(const std::vector<std::string>& texts) {
+expected<std::vector<IdWord>> parse_ids(const std::vector<std::string>& texts,
+                                        std::string_view undone) {
     std::vector<IdWord> words;
+    std::vector<std::string> bad;
+    std::string fault;
     for (const std::string& text : texts) {
-        FF_TRY(words.emplace_back(), parse_id(text));
+        if (auto word = parse_id(text)) {
+            words.push_back(std::move(*word));
+        } else {
+            bad.push_back(text);
+            fault = word.error().detail;
+        }
     }
-    return words;
+    if (bad.empty()) {
+        return words;
+    }
+    if (bad.size() > 1) {
+        fault = fmt::format("{} are not execution ids; one looks like {}", joined(bad), id_example);
+    }
+    return ff::fail(ErrorCode::invalid_input,
+                    texts.size() > 1 ? fmt::format("{}; {}", fault, undone) : fault);
 }
 
 std::vector<expected<ExecutionId>> find_ids(const Session& session,

@@ -29,9 +29,17 @@ struct IdWord {
 /// For messages about what is none.
 inline constexpr std::string_view id_example = "{fp:0}:0190b5a2-7c3e-7d4f-8a1b-2c3d4e5f6071";
 
+/// What became of the good words among several when one was bad: all are read before anything is
+/// done.
+inline constexpr std::string_view not_changed = "nothing was changed";
+inline constexpr std::string_view not_looked = "nothing was looked up";
+
 /// Only the form is looked at. `invalid_input` that says what an id looks like.
 expected<IdWord> parse_id(const std::string& text);
-expected<std::vector<IdWord>> parse_ids(const std::vector<std::string>& texts);
+/// All that are no ids are named. Of several words it also says what became of the good ones:
+/// `undone`.
+expected<std::vector<IdWord>> parse_ids(const std::vector<std::string>& texts,
+                                        std::string_view undone);
 
 /// One answer for each word. A whole id is not looked up. Errors: `execution_not_found`; for a
 /// suffix of several executions one with ambiguous_field.

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 
+#include "cli/plain_words.h"
 #include "cli/text.h"
 #include "store/placed_file.h"
 #include "store/store_file.h"
@@ -66,6 +67,9 @@ std::string sentence_of(const Error& error) {
                 "{} (only a submit takes plain ones)",
                 error.detail);
         default: break;
+    }
+    if (std::string plain = plain_words(error); !plain.empty()) {
+        return plain;
     }
     // The code is for programs; people get the sentence, when there is one.
     return error.detail.empty() ? error.message() : error.detail;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/flow_values.h"
+#include "cli/plain_words.h"
 #include "cli/submit.h"
 #include "cli/suggest.h"
 #include "cli/text.h"
@@ -538,7 +539,8 @@ class FileReading {
         if (prepared) {
             return {};
         }
-        const std::string detail = prepared.error().message();
+        const std::string plain = plain_words(prepared.error());
+        const std::string detail = plain.empty() ? prepared.error().message() : plain;
         for (const auto& [name, place] : out_.places) {
             if (prepared.error().detail.starts_with("node " + name + ": ")) {
                 return values_.fault(place, detail);

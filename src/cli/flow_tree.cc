@@ -13,7 +13,7 @@ namespace ff::cli {
 
 namespace {
 
-constexpr std::size_t bar_columns = 24;
+constexpr std::size_t member_bar_columns = 24;
 constexpr std::size_t short_id_digits = 8;
 
 struct Mark {
@@ -209,18 +209,18 @@ std::string flow_bar(const FlowGraph& graph, const View& view) {
     const std::size_t total = graph.nodes.size();
     const auto ended = static_cast<std::size_t>(std::ranges::count_if(
         graph.nodes, [](const GraphNode& node) { return has_ended(node.public_state); }));
-    const std::size_t filled = total == 0 ? bar_columns : bar_columns * ended / total;
+    const std::size_t filled = total == 0 ? member_bar_columns : member_bar_columns * ended / total;
     const bool failed = std::ranges::any_of(graph.nodes, [](const GraphNode& node) {
         return mark_of(node.public_state).style == Style::red;
     });
     std::string full;
     std::string rest;
-    for (std::size_t i = 0; i < bar_columns; ++i) {
+    for (std::size_t i = 0; i < member_bar_columns; ++i) {
         (i < filled ? full : rest) += "━";
     }
     if (!view.terminal.colour) {
         rest.clear();
-        for (std::size_t i = filled; i < bar_columns; ++i) {
+        for (std::size_t i = filled; i < member_bar_columns; ++i) {
             rest += "·";
         }
     }
@@ -231,8 +231,8 @@ std::string flow_bar(const FlowGraph& graph, const View& view) {
     std::string name = printable(graph.flow.flow_kind);
     if (view.terminal.columns > 0) {
         const std::size_t room = view.terminal.columns - 1;
-        name = cut_to(name, room > bar_columns + 1 ? room - bar_columns - 1 : 1);
-        const std::size_t used = columns_of(name) + 1 + bar_columns;
+        name = cut_to(name, room > member_bar_columns + 1 ? room - member_bar_columns - 1 : 1);
+        const std::size_t used = columns_of(name) + 1 + member_bar_columns;
         words = cut_to(words, room > used ? room - used : 0);
     }
     return view.terminal.paint(name, Style::bold) + " " +

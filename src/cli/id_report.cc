@@ -53,7 +53,7 @@ ExitCode IdReport::finish() {
 ExitCode for_each_id(const CommonOptions& options, Access access,
                      const std::vector<std::string>& words,
                      const std::function<expected<Said>(const Session&, const ExecutionId&)>& act) {
-    const auto parsed = parse_ids(words);
+    const auto parsed = parse_ids(words, access == Access::look ? not_looked : not_changed);
     if (!parsed) {
         return complain(parsed.error());
     }

@@ -136,7 +136,7 @@ expected<std::optional<std::string>> policy_of(const SubmitOptions& options) {
     }
     std::string text = js::dump(policy);
     if (const auto checked = Policy::parse(text); !checked) {
-        return bad_submit("the policy is not right: " + checked.error().message());
+        return bad_submit("the policy is not right: " + sentence_of(checked.error()));
     }
     return text;
 }

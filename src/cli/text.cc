@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <system_error>
 
 #include "base/utf8.h"
 
@@ -91,6 +93,28 @@ std::string time_text(TimestampMs at) {
     return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:03}Z", fields.tm_year + 1'900,
                        fields.tm_mon + 1, fields.tm_mday, fields.tm_hour, fields.tm_min,
                        fields.tm_sec, part);
+}
+
+std::string detail_text(std::string_view detail) {
+    // Only where the engine puts its number: what follows may be a reason of strangers.
+    for (const std::string_view before :
+         {"delayed until ", "retry backoff until ", "suspension escalated: timeout at ",
+          "resume delay "}) {
+        if (!detail.starts_with(before)) {
+            continue;
+        }
+        std::string_view rest = detail.substr(before.size());
+        std::int64_t number = 0;
+        const auto [end, fault] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+        if (fault != std::errc{}) {
+            break;
+        }
+        rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+        const bool is_span = rest.starts_with("ms");
+        rest.remove_prefix(is_span ? 2 : 0);
+        return fmt::format("{}{}{}", before, is_span ? span_text(number) : time_text(number), rest);
+    }
+    return std::string(detail);
 }
 
 std::string printable(std::string_view text) {

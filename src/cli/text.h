@@ -22,6 +22,10 @@ std::string span_text(DurationMs span_ms);
 /// `2026-03-01 12:34:56.789Z`.
 std::string time_text(TimestampMs at);
 
+/// Why an execution waits, with the milliseconds that the engine keeps in it (`delayed until <ms>`,
+/// `resume delay <n>ms`) as a time or a span. Any other detail is as it was.
+std::string detail_text(std::string_view detail);
+
 /// The text with everything that could steer a terminal, and what is not UTF-8, made visible.
 /// Names, reasons and payloads come from strangers.
 std::string printable(std::string_view text);

@@ -91,7 +91,7 @@ std::string execution_text(const ExecutionSnapshot& s,
     Facts facts;
     facts.add("execution", Cell(info.execution_id.to_string()));
     facts.add("state", state_cell(info.public_state));
-    facts.add_text("detail", info.blocking_detail);
+    facts.add_text("detail", detail_text(info.blocking_detail));
     facts.add("lane", Cell(info.lane_id));
     facts.add("namespace", Cell(info.ns));
     facts.add("kind", Cell(info.execution_kind));
@@ -318,6 +318,7 @@ std::string store_text(const StoreReport& report, const View& view) {
     facts.add("durability", Cell(report.durability));
     facts.add_text("wake-ups", report.wake_ups);
     facts.add("schema", Cell(std::to_string(report.schema_version)));
+    facts.add_text("prepared", report.prepared);
     facts.add("size", Cell(bytes_text(report.bytes)));
     if (report.log_bytes > 0) {
         facts.add("log", Cell(bytes_text(report.log_bytes)));

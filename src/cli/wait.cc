@@ -185,7 +185,7 @@ expected<void> wait_for(const CommonOptions& options, std::vector<ExecutionId> i
 
 ExitCode wait_for_executions(const CommonOptions& options, const std::vector<std::string>& words,
                              std::optional<DurationMs> timeout_ms) {
-    const auto parsed = parse_ids(words);
+    const auto parsed = parse_ids(words, "nothing was waited for");
     if (!parsed) {
         return complain(parsed.error());
     }

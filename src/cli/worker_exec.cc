@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <string_view>
 
+#include <ff/logging.h>
 #include <ff/worker.h>
 
 #include "cli/connection.h"
@@ -30,6 +32,11 @@ class ExecWorker {
         how.max_concurrent_tasks = options_.concurrency;
         how.lease_ttl = std::chrono::milliseconds(options_.lease_ttl_ms);
         how.drain_timeout = std::chrono::milliseconds(options_.drain_ms);
+        how.log = [](Severity severity, std::string_view line) {
+            if (severity < Severity::error) {
+                log_to_stderr(severity, line);  // what ends the worker is said once, at its end
+            }
+        };
         Worker worker(std::move(engine), std::move(how));
         worker_ = &worker;
         const auto handle = [this](Task& task) { return this->handle(task); };

@@ -34,6 +34,14 @@ std::string time_text(TimestampMs at) {
     return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%SZ", &parts)};
 }
 
+/// A detail with the time in it readable: it is kept with a number of milliseconds.
+std::string with_time(std::string detail, const std::optional<TimestampMs>& at) {
+    const std::string number = at ? std::to_string(*at) : "";
+    const std::size_t place = at ? detail.find(number) : std::string::npos;
+    return place == std::string::npos ? detail
+                                      : detail.replace(place, number.size(), time_text(*at));
+}
+
 /// How the live workers of a namespace and lane relate to what an execution requires.
 expected<void> match_workers(store::Reader& reader, const core::Route& route, TimestampMs now,
                              Explanation& out) {
@@ -112,7 +120,7 @@ std::string summary(const core::Execution& e, const Explanation& why, const core
     if (e.state.blocking_reason == BlockingReason::waiting_for_delay && e.delay_until) {
         return reason + ": delayed until " + time_text(*e.delay_until);  // the detail has a number
     }
-    return detail.empty() ? reason : reason + ": " + detail;
+    return detail.empty() ? reason : reason + ": " + with_time(detail, e.delay_until);
 }
 
 /// What a suspended execution waits for, since when, and for how long.

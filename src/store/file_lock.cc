@@ -10,9 +10,13 @@
 #include <limits>
 #include <utility>
 
+#include "store/placed_file.h"
+
 namespace ff::store {
 
 namespace {
+
+constexpr int turns_max = 100;
 
 std::string read_owner(int fd) {
     std::array<char, 300> text{};
@@ -64,6 +68,27 @@ expected<int> lock_database(const std::string& path) {
     return fd;
 }
 
+/// Is it still this file that the path names?
+bool has_name(int fd, const std::string& path) {
+    struct stat mine{};
+    struct stat named{};
+    return fstat(fd, &mine) == 0 && stat(path.c_str(), &named) == 0 &&
+           mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
+}
+
+Error not_locked(const std::string& database_path, int fault, const std::string& owner) {
+    if (fault != EAGAIN && fault != EACCES) {
+        return {ErrorCode::store_open_failed,
+                "cannot lock " + database_path + "-lock: " + std::strerror(fault) +
+                    "; the store must be on a file system with locks",
+                {}};
+    }
+    return {ErrorCode::store_in_use,
+            database_path + " is in use by " + (owner.empty() ? "another process" : owner) +
+                "; stop it first, or connect to it instead",
+            {}};
+}
+
 std::string host_name() {
     std::array<char, 256> name{};
     return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
@@ -71,43 +96,61 @@ std::string host_name() {
 
 }  // namespace
 
+expected<FileLock::LockFile> FileLock::lock_file(const std::string& database_path) {
+    const std::string path = database_path + "-lock";
+    // Each further turn is a file that another process has made or removed in this moment.
+    for (int turn = 0; turn < turns_max; ++turn) {
+        LockFile file{open(path.c_str(), O_RDWR | O_CLOEXEC), false};
+        if (file.fd < 0 && errno == ENOENT) {
+            file = {open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), true};
+        }
+        if (file.fd < 0 && errno == EEXIST) {
+            continue;
+        }
+        if (file.fd < 0) {
+            const int fault = errno;
+            return ff::fail(ErrorCode::store_open_failed, "cannot create " + path + ": " +
+                                                              std::strerror(fault) + "; " +
+                                                              std::string(remedy_of(fault)));
+        }
+        struct flock lock = whole_file();
+        if (fcntl(file.fd, F_OFD_SETLK, &lock) != 0) {
+            const int fault = errno;
+            const std::string owner = read_owner(file.fd);
+            close(file.fd);
+            return std::unexpected(not_locked(database_path, fault, owner));
+        }
+        if (has_name(file.fd, path)) {
+            return file;
+        }
+        close(file.fd);
+    }
+    return ff::fail(ErrorCode::store_open_failed,
+                    "cannot lock " + path +
+                        ": it is made and removed all the time, or is a link that leads nowhere; "
+                        "remove it");
+}
+
 expected<std::unique_ptr<FileLock>> FileLock::take(const std::string& database_path) {
     FF_TRY_VOID(check_names(database_path));
-    const std::string path = database_path + "-lock";
-    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        return ff::fail(ErrorCode::store_open_failed,
-                        "cannot create " + path + ": " + std::strerror(errno) +
-                            "; check that the folder exists and may be written");
-    }
-    struct flock lock = whole_file();
-    if (fcntl(fd, F_OFD_SETLK, &lock) != 0) {
-        const int fault = errno;
-        const std::string owner = read_owner(fd);
-        close(fd);
-        if (fault != EAGAIN && fault != EACCES) {
-            return ff::fail(ErrorCode::store_open_failed,
-                            "cannot lock " + path + ": " + std::strerror(fault) +
-                                "; the store must be on a file system with locks");
-        }
-        return ff::fail(ErrorCode::store_in_use, database_path + " is in use by " +
-                                                     (owner.empty() ? "another process" : owner) +
-                                                     "; stop it first, or connect to it instead");
-    }
+    FF_TRY(const LockFile file, lock_file(database_path));
+    std::unique_ptr<FileLock> lock(new FileLock(database_path + "-lock", file));
     const auto database_fd = lock_database(database_path);
     if (!database_fd) {
-        close(fd);
+        lock->leave_no_file();
         return std::unexpected(database_fd.error());
     }
+    lock->database_fd_ = *database_fd;
     const std::string owner = "process " + std::to_string(getpid()) + " on " + host_name();
-    if (ftruncate(fd, 0) != 0 ||
-        pwrite(fd, owner.data(), owner.size(), 0) != static_cast<ssize_t>(owner.size())) {
-        const std::string why = std::strerror(errno);
-        close(fd);
-        close(*database_fd);
-        return ff::fail(ErrorCode::store_open_failed, "cannot write " + path + ": " + why);
+    if (ftruncate(file.fd, 0) != 0 ||
+        pwrite(file.fd, owner.data(), owner.size(), 0) != static_cast<ssize_t>(owner.size())) {
+        const int fault = errno;
+        lock->leave_no_file();
+        return ff::fail(ErrorCode::store_open_failed, "cannot write " + lock->path_ + ": " +
+                                                          std::strerror(fault) + "; " +
+                                                          std::string(remedy_of(fault)));
     }
-    return std::unique_ptr<FileLock>(new FileLock(fd, *database_fd));
+    return lock;
 }
 
 std::string FileLock::owner_of(const std::string& database_path) {
@@ -130,9 +173,15 @@ std::string FileLock::owner_of(const std::string& database_path) {
 
 FileLock::~FileLock() {
     // So that nobody reads a name that is out of date.
-    [[maybe_unused]] const int emptied = ftruncate(fd_, 0);
+    [[maybe_unused]] const int emptied = ftruncate(file_.fd, 0);
+    if (leaves_no_file_ && file_.made && has_name(file_.fd, path_)) {
+        unlink(path_.c_str());
+    }
     // Not left to close(): a process forked meanwhile has the same descriptor, and would keep it.
-    for (auto [fd, lock] : {std::pair{database_fd_, far_byte()}, {fd_, whole_file()}}) {
+    for (auto [fd, lock] : {std::pair{database_fd_, far_byte()}, {file_.fd, whole_file()}}) {
+        if (fd < 0) {
+            continue;
+        }
         lock.l_type = F_UNLCK;
         [[maybe_unused]] const int unlocked = fcntl(fd, F_OFD_SETLK, &lock);
         close(fd);

@@ -5,10 +5,15 @@
 // of the database that SQLite never uses. Closing any descriptor of a database drops SQLite's own
 // locks on it: a FileLock must go after every connection of its process, and the database is not
 // opened for it before the first lock is ours.
+//
+// Its file stays when the store is closed. Only beside a database that was refused it goes again,
+// while it is still locked: whoever opened it before that sees, once it has the lock, that its file
+// has lost the name, and begins anew.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <ff/error.h>
 
@@ -23,13 +28,24 @@ class FileLock {
     /// Who holds the lock now, as `process N on HOST`; empty when nobody does.
     static std::string owner_of(const std::string& database_path);
     ~FileLock();
+    /// For a database that is refused: the file goes with the lock, if take() made it.
+    void leave_no_file() { leaves_no_file_ = true; }
     FileLock(const FileLock&) = delete;
     FileLock& operator=(const FileLock&) = delete;
 
   private:
-    FileLock(int fd, int database_fd) : fd_(fd), database_fd_(database_fd) {}
-    int fd_;
-    int database_fd_;
+    struct LockFile {
+        int fd = -1;
+        bool made = false;  ///< by take(); it was not there before
+    };
+    /// The first lock.
+    static expected<LockFile> lock_file(const std::string& database_path);
+    FileLock(std::string path, LockFile file) : path_(std::move(path)), file_(file) {}
+
+    std::string path_;
+    LockFile file_;
+    int database_fd_ = -1;  ///< -1: the second lock is not taken
+    bool leaves_no_file_ = false;
 };
 
 }  // namespace ff::store

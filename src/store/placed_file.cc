@@ -121,6 +121,11 @@ Error in_the_way(const std::string& what, const std::string& sentence) {
 
 bool is_in_the_way(const Error& error) { return !error.field(in_the_way_field).empty(); }
 
+std::string_view remedy_of(int fault) {
+    return fault == ENOSPC || fault == EDQUOT ? "make room on its disk"
+                                              : "check the rights of the file and its folder";
+}
+
 expected<void> sync_folder_of(const std::string& path) {
     const std::string folder = fs::path(path).parent_path().string();
     if (!sync_path(folder, O_RDONLY | O_DIRECTORY)) {

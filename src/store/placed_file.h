@@ -44,6 +44,8 @@ Error in_the_way(const std::string& what, const std::string& sentence);
 /// A folder, a pipe or a device where a file is wanted.
 Error not_ordinary(const std::string& path);
 bool is_in_the_way(const Error& error);
+/// What to do about a file that the system does not let us open or write; `fault` is an errno.
+std::string_view remedy_of(int fault);
 
 /// The field of an error that says what is not there: see is_missing_file().
 inline constexpr std::string_view missing_field = "missing_file";

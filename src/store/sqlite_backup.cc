@@ -44,6 +44,7 @@ expected<void> check_target(const std::string& source, const std::string& target
 
 /// The source's view is held open by the caller: no step begins anew because somebody wrote.
 expected<void> copy_pages(SqliteDb& from, SqliteDb& to, const BackupOptions& options) {
+    const std::string doing = "copying the store to " + to.file();
     struct Finish {
         void operator()(sqlite3_backup* backup) const { sqlite3_backup_finish(backup); }
     };
@@ -51,7 +52,7 @@ expected<void> copy_pages(SqliteDb& from, SqliteDb& to, const BackupOptions& opt
         sqlite3_backup_init(to.handle(), "main", from.handle(), "main"));
     if (!backup) {
         return std::unexpected(
-            sqlite_error(to.handle(), sqlite3_errcode(to.handle()), "starting the copy"));
+            sqlite_error(to.handle(), sqlite3_errcode(to.handle()), doing));
     }
     int code = SQLITE_OK;
     while (code == SQLITE_OK) {
@@ -64,7 +65,7 @@ expected<void> copy_pages(SqliteDb& from, SqliteDb& to, const BackupOptions& opt
         }
     }
     if (code != SQLITE_DONE) {
-        return std::unexpected(sqlite_error(nullptr, code, "copying the store"));
+        return std::unexpected(sqlite_error(nullptr, code, doing));
     }
     return {};
 }

@@ -24,6 +24,25 @@ void configure_once() {
     });
 }
 
+std::string file_of(sqlite3* db) {
+    const char* path = db != nullptr ? sqlite3_db_filename(db, "main") : nullptr;
+    return path != nullptr ? path : "";
+}
+
+/// What SQLite says, for people: who reads it may have several stores, and only the file tells
+/// which one it is about.
+std::string fault_of(const std::string& file, int code, std::string_view doing,
+                     const std::string& what) {
+    if ((code & 0xff) == SQLITE_CORRUPT && !file.empty()) {
+        return file + " is damaged (" + what + "); restore it from a backup";
+    }
+    std::string text = std::string(doing) + ": " + what;
+    if (!file.empty() && !doing.contains(file)) {
+        text += " (" + file + ")";
+    }
+    return (code & 0xff) == SQLITE_FULL ? text + "; make room on its disk" : text;
+}
+
 }  // namespace
 
 Error sqlite_error(sqlite3* db, int code, std::string_view doing) {
@@ -40,9 +59,8 @@ Error sqlite_error(sqlite3* db, int code, std::string_view doing) {
         case SQLITE_NOTADB: kind = ErrorCode::store_corrupt; break;
         default: break;
     }
-    std::string detail(doing);
-    detail += ": ";
-    detail += db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+    std::string detail = fault_of(file_of(db), code, doing,
+                                  db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code));
     std::ranges::replace(detail, '\n', ' ');  // an error is one line
     return Error{kind, std::move(detail), {}};
 }
@@ -167,6 +185,8 @@ expected<std::unique_ptr<SqliteDb>> SqliteDb::open(const std::string& location, 
 }
 
 SqliteDb::~SqliteDb() { sqlite3_close_v2(db_); }
+
+std::string SqliteDb::file() const { return file_of(db_); }
 
 expected<Statement> SqliteDb::prepare(const std::string& text) {
     sqlite3_stmt* handle = nullptr;

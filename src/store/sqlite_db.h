@@ -88,6 +88,8 @@ class SqliteDb {
     /// The single value of a single row, as text; empty when there is none.
     expected<std::string> scalar(const std::string& text);
     [[nodiscard]] sqlite3* handle() const { return db_; }
+    /// The path of its file; empty for a database in memory.
+    [[nodiscard]] std::string file() const;
     [[nodiscard]] std::int64_t changes() const;
 
   private:
@@ -96,7 +98,7 @@ class SqliteDb {
 };
 
 /// Turns a SQLite result code into an error: `store_busy`, `store_full`, `store_io`,
-/// `store_corrupt` or `internal`.
+/// `store_corrupt` or `internal`. It names the file, unless that is in memory.
 Error sqlite_error(sqlite3* db, int code, std::string_view doing);
 /// The version of the library in use.
 std::string sqlite_version();

@@ -17,28 +17,31 @@ namespace ff::store {
 
 namespace {
 
-/// An open fault in words that say what to do.
+/// An open fault in words that say which file it is about and what to do.
 Error open_error(const std::string& path, SqliteDb& db, Error error) {
-    switch (sqlite3_errcode(db.handle()) & 0xff) {
-        case SQLITE_NOTADB:
-            return {ErrorCode::store_open_failed,
-                    path +
-                        " is not a FlowFabric store: the file is not a SQLite database; name "
-                        "another file",
-                    {}};
-        case SQLITE_CORRUPT:
-            return {ErrorCode::store_corrupt,
-                    path + " is damaged (" + error.detail + "); restore it from a backup",
-                    {}};
-        default: break;
+    if ((sqlite3_errcode(db.handle()) & 0xff) == SQLITE_NOTADB) {
+        return {ErrorCode::store_open_failed,
+                path +
+                    " is not a FlowFabric store: the file is not a SQLite database; name "
+                    "another file",
+                {}};
     }
+    const bool named = error.detail.contains(path);
     switch (error.code) {
         case ErrorCode::store_busy:
         case ErrorCode::store_io:
         case ErrorCode::internal:
-            return {ErrorCode::store_open_failed, "cannot open " + path + ": " + error.detail, {}};
-        default: return error;
+            error.code = ErrorCode::store_open_failed;
+            error.detail = "cannot open " + (named ? "the store" : path) + ": " + error.detail;
+            break;
+        case ErrorCode::schema_too_new:
+        case ErrorCode::store_corrupt:
+        case ErrorCode::store_open_failed:
+            error.detail = named ? error.detail : path + ": " + error.detail;
+            break;
+        default: break;
     }
+    return error;
 }
 
 /// Makes the file if it is missing, and says whether it did; readable by its owner only, and SQLite
@@ -70,9 +73,10 @@ expected<bool> create_private(const std::string& path) {
         }
     }
     if (!usable) {
-        return ff::fail(ErrorCode::store_open_failed,
-                        "cannot open " + path + ": " + std::strerror(errno) +
-                            "; check the rights of the file and its folder");
+        const int fault = errno;
+        return ff::fail(ErrorCode::store_open_failed, "cannot open " + path + ": " +
+                                                          std::strerror(fault) + "; " +
+                                                          std::string(remedy_of(fault)));
     }
     return missing;
 }
@@ -87,7 +91,9 @@ static expected<int> schema_version(SqliteDb& db) {
         FF_TRY(const std::string tables, db.scalar("SELECT COUNT(*) FROM sqlite_master"));
         if (tables != "0") {
             return ff::fail(ErrorCode::store_open_failed,
-                            "the database holds tables of another program; name another file");
+                            db.file() +
+                                " is not a FlowFabric store: it holds tables of another program; "
+                                "name another file");
         }
         return 0;
     }
@@ -110,11 +116,24 @@ expected<std::unique_ptr<SqliteStore>> SqliteStore::open(const Location& locatio
                                                    : store->open_memory(options));
     if (auto started = store->start(options); !started) {
         Error error = std::move(started).error();
-        return std::unexpected(store->path_.empty()
-                                   ? std::move(error)
-                                   : open_error(store->path_, *store->db_, std::move(error)));
+        if (store->path_.empty()) {
+            return std::unexpected(std::move(error));
+        }
+        store->lock_->leave_no_file();
+        return std::unexpected(open_error(store->path_, *store->db_, std::move(error)));
     }
     return store;
+}
+
+/// Closes a file that is refused and leaves all as it was. Its log belongs to whoever wrote it, and
+/// closing would copy it into the database and remove it; one that was not there goes by itself.
+static Error refuse(OwnedFile file, bool had_log, Error error) {
+    error = open_error(file.path, *file.db, std::move(error));
+    if (had_log) {
+        sqlite3_db_config(file.db->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    }
+    file.lock->leave_no_file();
+    return error;
 }
 
 expected<OwnedFile> OwnedFile::open(const Location& location, OpenMode mode, int busy_timeout_ms) {
@@ -123,14 +142,17 @@ expected<OwnedFile> OwnedFile::open(const Location& location, OpenMode mode, int
     // The file's one name, as SQLite has it too: a link to a store is that store, with its lock.
     file.path = canonical_path(location.target);
     FF_TRY(file.lock, FileLock::take(file.path));
+    std::error_code ignored;
+    const bool had_log = std::filesystem::exists(file.path + "-wal", ignored);
     auto db = SqliteDb::open(file.path, mode, busy_timeout_ms);
     if (!db) {
+        file.lock->leave_no_file();
         return ff::fail(ErrorCode::store_open_failed, std::move(db).error().detail);
     }
     file.db = std::move(*db);
     // Before anything is changed: the file may be somebody else's.
     if (auto known = check_schema(*file.db); !known) {
-        return std::unexpected(open_error(file.path, *file.db, std::move(known).error()));
+        return std::unexpected(refuse(std::move(file), had_log, std::move(known).error()));
     }
     return file;
 }
@@ -150,6 +172,7 @@ expected<void> SqliteStore::open_file(const Location& location, const EngineOpti
         "PRAGMA journal_size_limit = -1; PRAGMA cache_size = -" +
         std::to_string(options.cache_mib * 1024));
     if (!settings) {
+        lock_->leave_no_file();
         return std::unexpected(open_error(path_, *db_, std::move(settings).error()));
     }
     int persist = 1;

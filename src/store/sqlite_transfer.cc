@@ -81,8 +81,9 @@ SqliteImport::~SqliteImport() {
     if (sqlite3_get_autocommit(db().handle()) == 0) {
         [[maybe_unused]] auto undone = db().execute("ROLLBACK");
     }
+    file_.lock->leave_no_file();
     if (file_.created) {
-        // Still locked by us, so nobody else has it. The lock's file stays, as it always does.
+        // Still locked by us, so nobody else has it.
         for (const char* part : {"", "-journal", "-wal", "-shm"}) {
             unlink((file_.path + part).c_str());
         }

@@ -233,7 +233,7 @@ expected<int> schema_version_of(SqliteDb& db) {
            db.scalar("SELECT 1 FROM sqlite_master WHERE name = 'ff_schema_migration'"));
     if (exists.empty()) {
         return ff::fail(ErrorCode::store_open_failed,
-                        "the database is not a FlowFabric store: it has no schema table");
+                        db.file() + " is not a FlowFabric store: it has no schema table");
     }
     FF_TRY(const std::string version,
            db.scalar("SELECT COALESCE(MAX(version), 0) FROM ff_schema_migration"));
@@ -242,7 +242,11 @@ expected<int> schema_version_of(SqliteDb& db) {
 
 expected<void> check_known_schema(const StoreFile& file) {
     FF_TRY(const int version, schema_version_of(*file.db));
-    FF_TRY_VOID(check_known_version(version));
+    if (auto known = check_known_version(version); !known) {
+        Error error = std::move(known).error();
+        error.detail = file.path + ": " + error.detail;
+        return std::unexpected(std::move(error));
+    }
     // The reader takes it for granted that its statements prepare.
     for (const std::string& text : sql::all_texts()) {
         if (auto statement = file.db->prepare(text); !statement) {

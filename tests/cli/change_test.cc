@@ -54,7 +54,24 @@ TEST_P(Change, ABadIdAmongGoodOnesChangesNothing) {
     const Ran ran = rig_.ff({"cancel", good, "seventeen"});
     EXPECT_EQ(ran.code, 2);
     EXPECT_EQ(ran.out, "");
+    EXPECT_TRUE(ran.err.starts_with("ff: seventeen is not an execution id")) << ran.err;
+    EXPECT_TRUE(ran.err.ends_with("; nothing was changed\n")) << ran.err;
     EXPECT_EQ(state(good), "waiting");
+    for (const char* command : {"replay", "revoke", "resume"}) {
+        const Ran other = rig_.ff({command, "seventeen", good, "eighteen"});
+        EXPECT_EQ(other.code, 2) << command;
+        EXPECT_TRUE(other.err.starts_with("ff: seventeen, eighteen are not execution ids"))
+            << other.err;
+        EXPECT_TRUE(other.err.ends_with("; nothing was changed\n")) << other.err;
+    }
+    EXPECT_FALSE(contains(rig_.ff({"cancel", "seventeen"}).err, "nothing")) << "there was no other";
+    const Ran look = rig_.ff({"get", good, "seventeen"});
+    EXPECT_EQ(look.code, 2);
+    EXPECT_TRUE(look.err.ends_with("; nothing was looked up\n")) << look.err;
+    const Ran lanes = rig_.ff({"lanes", "pause", "a", "\x01"});
+    EXPECT_EQ(lanes.code, 2);
+    EXPECT_TRUE(lanes.err.ends_with("; nothing was changed\n")) << lanes.err;
+    EXPECT_FALSE(contains(rig_.ff({"lanes", "ls"}).out, "paused"));
 }
 
 TEST_P(Change, ReplayRunsItAgain) {

@@ -108,6 +108,10 @@ TEST_P(Events, AWebhookFromItsBeginningToItsEnd) {
     EXPECT_EQ(rig_.ff({"webhook", "pause", id.substr(id.size() - 8)}).out, id + " paused\n");
     EXPECT_TRUE(contains(rig_.ff({"webhook", "show", id}).out, "paused"));
     EXPECT_EQ(rig_.ff({"webhook", "resume", id}).out, id + " goes on\n");
+    const Ran mixed = rig_.ff({"webhook", "rm", id, "x"});
+    EXPECT_EQ(mixed.code, 2);
+    EXPECT_TRUE(contains(mixed.err, "x names no webhook")) << mixed.err;
+    EXPECT_TRUE(mixed.err.ends_with("; nothing was changed\n")) << mixed.err;
     EXPECT_EQ(rig_.ff({"webhook", "rm", id}).out, id + " deleted\n");
     const Ran gone = rig_.ff({"webhook", "rm", id});
     EXPECT_EQ(gone.code, 3);

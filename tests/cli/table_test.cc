@@ -52,6 +52,22 @@ TEST(Table, ColoursOnlyWhereTheyAreSeen) {
     EXPECT_EQ(table.render(colourful), "\x1b[32mdone\x1b[0m\n");
 }
 
+TEST(Detail, HasItsMillisecondsAsATimeOrASpan) {
+    EXPECT_EQ(detail_text("delayed until 1790000000000"),
+              "delayed until 2026-09-21 14:13:20.000Z");
+    EXPECT_EQ(detail_text("retry backoff until 1790000000123 (attempt 0 failed: 1790000000456)"),
+              "retry backoff until 2026-09-21 14:13:20.123Z (attempt 0 failed: 1790000000456)")
+        << "a reason is as it was";
+    EXPECT_EQ(detail_text("suspension escalated: timeout at 1790000000000"),
+              "suspension escalated: timeout at 2026-09-21 14:13:20.000Z");
+    EXPECT_EQ(detail_text("resume delay 90000ms after signal go"),
+              "resume delay 1 min 30 s after signal go");
+    for (const char* same :
+         {"", "delayed until tomorrow", "delayed until ", "2 dep(s) unresolved"}) {
+        EXPECT_EQ(detail_text(same), same);
+    }
+}
+
 TEST(Table, ForeignTextCannotSteerTheTerminal) {
     Table table({{""}});
     table.add({std::string("a\x1b[31m\nb\xff")});

@@ -121,6 +121,26 @@ TEST_P(Work, ADelayedOneWaitsForItsTime) {
     const js::Value got = rig_.json({"get", id});
     const std::string until = cli::time_text(std::stoll(member(got, "delay_until")));
     EXPECT_TRUE(contains(why.out, "delayed until " + until.substr(0, 16))) << why.out;
+    const Ran text = rig_.ff({"get", id});
+    EXPECT_TRUE(contains(text.out, "delayed until " + until)) << text.out;
+    EXPECT_EQ(member(got, "blocking_detail"), "delayed until " + member(got, "delay_until"))
+        << "for programs it is as it was";
+}
+
+TEST_P(Work, ARetryThatWaitsTellsItsTime) {
+    const std::string id = submit({"k", "--lane", "a", "--retries", "1", "--backoff", "1h"});
+    const Ran ran = rig_.ff({"worker", "exec", "--lane", "a", "--tasks", "1", "--", "false"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    const js::Value got = rig_.json({"get", id});
+    const std::string number = member(got, "delay_until");
+    const std::string until = cli::time_text(std::stoll(number));
+    EXPECT_TRUE(contains(member(got, "blocking_detail"), "retry backoff until " + number));
+    for (const char* command : {"why", "get"}) {
+        const Ran text = rig_.ff({command, id});
+        EXPECT_TRUE(contains(text.out, "retry backoff until " + until.substr(0, 16))) << text.out;
+        EXPECT_TRUE(contains(text.out, "(attempt 0 failed: exit code 1)")) << text.out;
+        EXPECT_FALSE(contains(text.out, number)) << text.out;
+    }
 }
 
 TEST_P(Work, AKeyMakesASecondSubmitTheFirst) {

@@ -2,6 +2,8 @@
 // killed, and what the programs that it runs find around them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -31,6 +33,12 @@ class WorkerExec : public ::testing::Test {
         const Ran ran = rig.ff(words);
         EXPECT_EQ(ran.code, 0) << ran.err;
         return ran.out.substr(0, ran.out.find('\n'));
+    }
+    /// A worker on a file. One that stays is killed, and its code is 124.
+    static Ran work_on(const std::string& path) {
+        return run_shell(
+            R"(timeout -k 1 60 "$0" worker exec --lane default --connect "sqlite:$1" -- cat)",
+            {path});
     }
     static std::string state(const Rig& rig, const std::string& id) {
         return member(rig.json({"get", id}), "public_state");
@@ -164,6 +172,49 @@ TEST_F(WorkerExec, ASignalThatComesTwiceAtOnceIsOneWish) {
         until_file "$dir/begun"; kill -TERM $pid; kill -TERM $pid; touch "$dir/end"; wait $pid)");
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(state(rig, id), "completed");
+}
+
+TEST_F(WorkerExec, AFileThatIsNoGoodStoreEndsItWithOneLine) {
+    const Folder folder;
+    const auto expect_refused = [&](const std::string& path, const std::string& why) {
+        const Ran ran = work_on(path);
+        EXPECT_EQ(ran.code, 1) << why << ran.err;
+        EXPECT_EQ(std::ranges::count(ran.err, '\n'), 1) << ran.err;
+        EXPECT_TRUE(ran.err.starts_with("ff: ")) << ran.err;
+        EXPECT_TRUE(contains(ran.err, why)) << ran.err;
+    };
+    const std::string junk = folder.file("junk.db");
+    std::ofstream(junk) << std::string(10'000, 'x');
+    expect_refused(junk, junk + " is not a FlowFabric store: the file is not a SQLite database");
+    const std::string foreign = folder.file("foreign.db");
+    std::ofstream(foreign).close();
+    tamper(foreign, "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
+    expect_refused(foreign, foreign + " is not a FlowFabric store: it holds tables of another");
+    const std::string newer = folder.file("newer.db");
+    ASSERT_EQ(run_ff({"submit", "k", "--connect", "sqlite:" + newer}).code, 0);
+    tamper(newer, "INSERT INTO ff_schema_migration VALUES (99, 'future', 'x')");
+    expect_refused(newer, newer + ": the store has schema version 99");
+    expect_refused(folder.path() + "/none/a.db", folder.path() + "/none does not exist");
+    for (const char* name : {"junk.db-lock", "foreign.db-lock"}) {
+        EXPECT_FALSE(std::filesystem::exists(folder.file(name))) << name;
+    }
+}
+
+// It opens, since nothing that opening reads is damaged.
+TEST_F(WorkerExec, AStoreThatShowsItsDamageLaterEndsItToo) {
+    for (const char* table : {"ff_ready", "ff_worker_registry"}) {
+        const Folder folder;
+        const std::string path = folder.file("store.db");
+        ASSERT_EQ(run_ff({"submit", "k", "--connect", "sqlite:" + path}).code, 0);
+        const std::string elsewhere =
+            "(SELECT rootpage FROM sqlite_master WHERE name = 'ff_exec_core')";
+        tamper(path, "PRAGMA writable_schema = ON; UPDATE sqlite_master SET rootpage = " +
+                         elsewhere + " WHERE name = '" + table + "'");
+        const Ran ran = work_on(path);
+        EXPECT_EQ(ran.code, 1) << table << ran.err;
+        EXPECT_TRUE(contains(ran.err, "ff: " + path + " is damaged")) << table << ran.err;
+        EXPECT_FALSE(contains(ran.err, "next try in")) << table << ran.err;
+    }
 }
 
 TEST_F(WorkerExec, TheAddressMayStandBeforeOrBehindTheWordExec) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -17,6 +18,7 @@
 #include <thread>
 
 #include "store/contract.h"
+#include "store/file_lock.h"
 #include "store/schema.h"
 #include "store/sqlite_reader.h"
 #include "store/store_file.h"
@@ -394,22 +396,111 @@ TEST_F(SqliteFile, a_file_that_is_no_database_is_refused_and_left_alone) {
 TEST_F(SqliteFile, a_database_of_another_program_is_refused_and_left_alone) {
     sql(path(), "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
     const std::string before = bytes_of(path());
-    expect_refused(ErrorCode::store_open_failed, {"another program", "another file"});
+    expect_refused(ErrorCode::store_open_failed, {path(), "another program", "another file"});
+    const auto looked = open_store_path(path());
+    ASSERT_TRUE(looked);
+    const auto version = schema_version_of(*looked->db);
+    ASSERT_FALSE(version);
+    EXPECT_EQ(version.error().detail,
+              path() + " is not a FlowFabric store: it has no schema table");
     EXPECT_EQ(bytes_of(path()), before);
     EXPECT_FALSE(fs::exists(path() + "-wal"));
+}
+
+// A store of a newer program has its lock's file already, unless it was copied here without it.
+TEST_F(SqliteFile, nothing_is_left_beside_a_file_that_is_refused) {
+    const auto expect_alone = [&](const char* what) {
+        ASSERT_FALSE(open_sqlite("sqlite:" + path())) << what;
+        std::vector<std::string> names;
+        for (const auto& entry : fs::directory_iterator(folder())) {
+            names.push_back(entry.path().filename().string());
+        }
+        EXPECT_EQ(names, std::vector<std::string>{"store.db"}) << what;
+        fs::remove(path());
+    };
+    write_bytes(path(), std::string(10'000, 'x'));
+    expect_alone("no database");
+    sql(path(), "CREATE TABLE theirs (x)");
+    expect_alone("another program's");
+    sql(path(), "PRAGMA journal_mode = WAL; CREATE TABLE theirs (x)");
+    expect_alone("another program's, with a log");
+    open().reset();
+    sql(path(), "INSERT INTO ff_schema_migration VALUES (99, 'future', 'x')");
+    fs::remove(path() + "-lock");
+    expect_alone("a newer schema");
+    write_bytes(path(), "short");
+    write_bytes(path() + "-lock", "");
+    ASSERT_FALSE(open_sqlite("sqlite:" + path()));
+    EXPECT_TRUE(fs::exists(path() + "-lock")) << "it was there before";
+}
+
+// Closing the last connection would copy their log into their database and remove it.
+TEST_F(SqliteFile, the_log_of_another_program_is_left_to_it) {
+    {
+        auto db = SqliteDb::open(path(), OpenMode::write, 0);
+        ASSERT_TRUE(db);
+        ASSERT_TRUE((*db)->execute("PRAGMA journal_mode = WAL; CREATE TABLE theirs (x)"));
+        sqlite3_db_config((*db)->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    }
+    const std::string file = bytes_of(path());
+    const std::string log = bytes_of(path() + "-wal");
+    ASSERT_FALSE(log.empty());
+    expect_refused(ErrorCode::store_open_failed, {path(), "another program"});
+    EXPECT_EQ(bytes_of(path()), file);
+    EXPECT_EQ(bytes_of(path() + "-wal"), log);
+    EXPECT_TRUE(fs::exists(path() + "-shm"));
+    EXPECT_FALSE(fs::exists(path() + "-lock"));
+}
+
+TEST_F(SqliteFile, a_lock_whose_file_goes_has_one_owner_all_the_same) {
+    write_bytes(path(), "x");
+    std::atomic<int> owners{0};
+    std::atomic<int> taken{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&] {
+            for (int turn = 0; turn < 300; ++turn) {
+                auto lock = FileLock::take(path());
+                if (!lock) {
+                    EXPECT_EQ(lock.error().code, ErrorCode::store_in_use) << lock.error().detail;
+                    continue;
+                }
+                EXPECT_EQ(++owners, 1);
+                taken += 1;
+                (*lock)->leave_no_file();
+                owners -= 1;
+                lock->reset();
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    EXPECT_GT(taken, 0);
+}
+
+TEST_F(SqliteFile, a_full_disk_is_told_with_the_file) {
+    auto db = SqliteDb::open(path(), OpenMode::write, 0);
+    ASSERT_TRUE(db);
+    ASSERT_TRUE((*db)->execute("CREATE TABLE big (x); PRAGMA max_page_count = 2"));
+    const auto written = (*db)->execute("INSERT INTO big VALUES (zeroblob(100000))");
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().code, ErrorCode::store_full);
+    EXPECT_TRUE(written.error().detail.ends_with("(" + path() + "); make room on its disk"))
+        << written.error().detail;
 }
 
 TEST_F(SqliteFile, a_newer_schema_is_refused) {
     open().reset();
     sql(path(), "INSERT INTO ff_schema_migration VALUES (99, 'future', 'x')");
-    expect_refused(ErrorCode::schema_too_new,
-                   {"version 99", "up to " + std::to_string(migrations().back().version), "newer"});
+    const std::string known = std::to_string(migrations().back().version);
+    expect_refused(ErrorCode::schema_too_new, {path(), "version 99", "up to " + known, "newer"});
 }
 
 TEST_F(SqliteFile, an_altered_migration_is_refused) {
     open().reset();
     sql(path(), "UPDATE ff_schema_migration SET checksum = 'x' WHERE version = 1");
-    expect_refused(ErrorCode::store_corrupt, {"migration 1", "another form"});
+    expect_refused(ErrorCode::store_corrupt, {path(), "migration 1", "another form"});
 }
 
 TEST_F(SqliteFile, a_damaged_file_is_refused) {

@@ -207,6 +207,27 @@ TEST_F(Claims, RefusedCredentialsOrSettingsEndTheWorker) {
     }
 }
 
+// Waiting does not mend it, and the line would be the same for ever.
+TEST_F(Claims, ADamagedStoreEndsTheWorkerAtOnce) {
+    fail_claims(ErrorCode::store_corrupt);
+    Worker worker(engine, options());
+    worker.on("k", [] {});
+    const auto ended = worker.run();
+    ASSERT_FALSE(ended);
+    EXPECT_EQ(ended.error().code, ErrorCode::store_corrupt);
+    EXPECT_EQ(engine->count("claim"), 1U);
+    EXPECT_EQ(lines->count("store_corrupt"), 1U) << lines->all();
+
+    engine->refuse(always<RegisterWorker>({ErrorCode::store_corrupt, "a page is lost", {}}));
+    const std::size_t before = engine->count("register_worker");
+    Worker second(engine, options());
+    second.on("k", [] {});
+    const auto started = second.start();
+    ASSERT_FALSE(started);
+    EXPECT_EQ(started.error().code, ErrorCode::store_corrupt);
+    EXPECT_EQ(engine->count("register_worker"), before + 1);
+}
+
 TEST_F(Claims, RegistrationIsTriedAgainUntilTheEngineIsThere) {
     engine->refuse(always<RegisterWorker>({ErrorCode::store_io, "not yet", {}}));
     Worker worker(engine, options());

@@ -536,6 +536,21 @@ struct DescribeExecution {
     ExecutionId execution_id;
 };
 
+/// One tag; nothing when the execution has none of that key, or there is no such execution.
+struct GetExecutionTag {
+    using Result = std::optional<std::string>;
+    static constexpr std::string_view name = "get_execution_tag";
+    ExecutionId execution_id;
+    std::string key;
+};
+
+/// Whose it is; nothing when there is no such execution.
+struct GetExecutionNamespace {
+    using Result = std::optional<std::string>;
+    static constexpr std::string_view name = "get_execution_namespace";
+    ExecutionId execution_id;
+};
+
 struct ReadExecutionInfo {
     using Result = ExecutionInfo;
     static constexpr std::string_view name = "read_execution_info";
@@ -711,8 +726,11 @@ struct HistoryEntry {
     std::optional<std::string> worker_instance_id;
     std::optional<std::string> reason;
     std::optional<std::string> revoked_by;
-    std::optional<std::string> outcome;         ///< of the completion this entry also was
-    std::optional<std::uint32_t> replay_count;  ///< of a replay: which it was, from 1 on
+    std::optional<std::string> outcome;            ///< of the completion this entry also was
+    std::optional<LeaseId> old_lease_id;           ///< reclaimed: the lease that was lost
+    std::optional<std::uint64_t> old_lease_epoch;  ///< reclaimed: the epoch of that lease
+    std::optional<std::uint32_t> replay_count;     ///< of a replay: which it was, from 1 on
+    std::optional<std::string> replay_type;        ///< of a replay: normal, skipped_flow_member
 };
 
 /// The newest entries of one execution's lease history, oldest first.

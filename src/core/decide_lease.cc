@@ -7,6 +7,16 @@
 
 namespace ff::core {
 
+namespace {
+
+/// A lease whose time is over counts as lost, marked or not.
+bool is_lease_past(const Execution& e, TimestampMs now) {
+    return e.state.phase == LifecyclePhase::active &&
+           e.state.ownership == OwnershipState::leased && e.lease_expires_at.value_or(0) <= now;
+}
+
+}  // namespace
+
 // ------------------------------------------------------------------------------------- expiry
 
 void reads(const MarkLeaseExpiredIfDue& args, ReadSet& set) {
@@ -69,6 +79,13 @@ Decision<RevokeResult> decide(const Snapshot& view, const RevokeLease& args, con
     if (found->state.ownership == OwnershipState::lease_expired_reclaimable) {
         return already("already_expired");
     }
+    if (is_lease_past(*found, ctx.now)) {
+        Execution e = *found;
+        Changes changes;
+        mark_lease_expired(view, e, changes, ctx);
+        changes.put_executions.push_back(std::move(e));
+        return {already("already_expired"), std::move(changes)};
+    }
     if (args.worker_instance_id && !args.worker_instance_id->empty() &&
         found->worker_instance_id != args.worker_instance_id) {
         return already("different_worker_instance_id");
@@ -118,10 +135,8 @@ std::string observed(const Execution& e) {
            ", expected lease_expired_reclaimable or lease_revoked";
 }
 
-/// A lease whose time is over counts as lost, marked or not.
 void mark_if_due(const Snapshot& view, Execution& e, Changes& changes, const Context& ctx) {
-    if (e.state.phase == LifecyclePhase::active && e.state.ownership == OwnershipState::leased &&
-        e.lease_expires_at.value_or(0) <= ctx.now) {
+    if (is_lease_past(e, ctx.now)) {
         mark_lease_expired(view, e, changes, ctx);
     }
 }

@@ -19,6 +19,10 @@ expected<void> check_group_policy(const GroupPolicy& policy);
 expected<void> check_edge_texts(std::string_view data_passing_ref, std::string_view when,
                                 DependencyKind kind);
 
+Error already_terminal(const Flow& flow);
+/// The flow if it may still be changed. `flow_not_found`, `flow_already_terminal`.
+expected<const Flow*> open_flow(const Snapshot& view, const FlowId& id);
+
 /// Limits that were attached to a flow, perhaps before it was there.
 void need_limits_of_flow(const FlowId& id, ReadSet& set);
 bool is_limited(const Snapshot& view, const FlowId& id);

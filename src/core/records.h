@@ -312,6 +312,16 @@ struct LogEvent {
     bool operator==(const LogEvent&) const = default;
 };
 
+/// The history of an execution that goes on for ever (it delays itself, it is taken over and over)
+/// is cut when its events are trimmed: whoever begins an epoch that is a multiple of this cuts off
+/// what is as many epochs behind it. Each epoch has a beginning and an end in the history, so a
+/// thousand entries stay.
+inline constexpr std::uint64_t history_epochs = 512;
+constexpr bool cuts_history(const ExecutionEvent& event) {
+    return (event.type == LeaseEventType::acquired || event.type == LeaseEventType::reclaimed) &&
+           event.lease_epoch > history_epochs && event.lease_epoch % history_epochs == 0;
+}
+
 /// The two families that share a table; the others are log families.
 constexpr bool is_history(EventFamily family) {
     return family == EventFamily::completion || family == EventFamily::lease_history;

@@ -48,7 +48,7 @@ expected<T> with_execution(const ReadContext& c, const ExecutionId& id, expected
     return out;
 }
 
-/// In the order of spec 01 section 9; those that are false belong to parts not built yet.
+/// In the order of spec 01 section 9. Every store can do everything.
 constexpr std::pair<const char*, bool> capability_flags[] = {
     {"cancel_execution", true},
     {"change_priority", true},
@@ -124,6 +124,13 @@ HistoryEntry history_entry(core::ExecutionEvent event) {
     entry.revoked_by = std::move(event.revoked_by);
     if (event.outcome) {
         entry.outcome = std::string(to_string(*event.outcome));
+    }
+    if (event.type == core::LeaseEventType::reclaimed) {
+        entry.old_lease_id = event.old_lease_id;
+        entry.old_lease_epoch = event.lease_epoch - 1;  // each lease is one epoch
+    }
+    if (event.type == core::LeaseEventType::replay_initiated) {
+        entry.replay_type = entry.reason;
     }
     return entry;
 }
@@ -222,6 +229,31 @@ expected<ExecutionInfo> answer(const ReadExecutionInfo& op, const ReadContext& c
         [&c](store::Reader& reader, const core::Execution& e) -> expected<ExecutionInfo> {
             FF_TRY(const core::Route route, reader.route(e.route));
             return explained_info(reader, e, route, c.now);
+        });
+}
+
+expected<std::optional<std::string>> answer(const GetExecutionTag& op, const ReadContext& c) {
+    using Answer = std::optional<std::string>;
+    return with_execution<Answer>(
+        c, op.execution_id, Answer(),
+        [&op](store::Reader& reader, const core::Execution& e) -> expected<Answer> {
+            FF_TRY(const auto input, reader.input(e.eid));
+            if (!input) {
+                return ff::fail(ErrorCode::corruption, "input: missing");
+            }
+            const auto it = input->tags.find(op.key);
+            return it != input->tags.end() ? Answer(it->second) : Answer();
+        });
+}
+
+expected<std::optional<std::string>> answer(const GetExecutionNamespace& op,
+                                            const ReadContext& c) {
+    using Answer = std::optional<std::string>;
+    return with_execution<Answer>(
+        c, op.execution_id, Answer(),
+        [](store::Reader& reader, const core::Execution& e) -> expected<Answer> {
+            FF_TRY(const core::Route route, reader.route(e.route));
+            return Answer(std::string(route.key.ns));
         });
 }
 
@@ -554,6 +586,7 @@ expected<StoreReport> answer(const ReadStoreReport&, const ReadContext& c) {
     report.durability = info.durability;
     report.wake_ups = info.wake_ups;
     report.schema_version = static_cast<std::uint32_t>(store::migrations().back().version);
+    report.prepared = info.migration.empty() ? "no_op" : "applied: " + info.migration;
     report.bytes = size.bytes;
     report.log_bytes = size.log_bytes;
     report.partitions = info.partitions;

@@ -22,6 +22,8 @@ struct ReadContext {
 
 expected<std::optional<ExecutionSnapshot>> answer(const DescribeExecution& op,
                                                   const ReadContext& c);
+expected<std::optional<std::string>> answer(const GetExecutionTag& op, const ReadContext& c);
+expected<std::optional<std::string>> answer(const GetExecutionNamespace& op, const ReadContext& c);
 expected<ExecutionInfo> answer(const ReadExecutionInfo& op, const ReadContext& c);
 expected<PublicState> answer(const ReadExecutionState& op, const ReadContext& c);
 expected<std::optional<ExecutionResult>> answer(const GetExecutionResult& op, const ReadContext& c);

@@ -260,10 +260,7 @@ void add_tag_reads(Router& router, Service& service) {
         });
     };
     router.add(std::move(all));
-    Route one{wire::Method::get, "/v1/executions/{id}/tags/{key}"};
-    one.operation = "get_execution_tag";
-    one.summary = "One of its tags";
-    one.describe = [] { return wire::request_schema<RemoveExecutionTag>(); };
+    Route one = route_of<GetExecutionTag>();
     one.handler = [&service](Exchange exchange) {
         std::string key(exchange.request.parameter("key"));
         answer_tags(service, std::move(exchange), [key](const Tags& tags) -> wire::Answer {
@@ -271,9 +268,7 @@ void add_tag_reads(Router& router, Service& service) {
             if (it == tags.end()) {
                 return wire::plain_error(404, "tag not found: " + key);
             }
-            std::string out = "{\"value\":";
-            wire::write(out, it->second);
-            return {200, out + "}", "application/json", {}};
+            return wire::write_answer<GetExecutionTag>(it->second);
         });
     };
     router.add(std::move(one));
@@ -422,6 +417,7 @@ void add_execution_routes(Router& router, Service& service) {
     add_operation<ReadExecutionState>(router, service);
     add_optional_read<GetExecutionResult>(router, service, "execution result not found: ");
     add_optional_read<DescribeExecution>(router, service, "execution not found: ");
+    add_optional_read<GetExecutionNamespace>(router, service, "execution not found: ");
     add_operation<ReadExecutionContext>(router, service);
     add_operation<ReadAttemptCounters>(router, service);
     add_attempts(router, service);

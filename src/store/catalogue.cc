@@ -25,7 +25,9 @@ using core::WorkerRow;
 // Numbers that stand in the texts below and in the conditions of indexes.
 static_assert(static_cast<int>(EventFamily::completion) == 0);
 static_assert(static_cast<int>(EventFamily::lease_history) == 1);
+static_assert(static_cast<int>(core::LeaseEventType::acquired) == 1);
 static_assert(static_cast<int>(core::LeaseEventType::renewed) == 2);
+static_assert(static_cast<int>(core::LeaseEventType::reclaimed) == 4);
 static_assert(static_cast<int>(WaitpointState::pending) == 0);
 static_assert(static_cast<int>(WaitpointState::active) == 1);
 static_assert(static_cast<int>(SignalEffect::buffered_for_pending_waitpoint) == 6);
@@ -255,6 +257,20 @@ std::string history_delete_text(const std::string& head) {
            floor_text + "))";
 }
 const std::string history_delete = history_delete_text("= $1");
+// The heads are few, see core::cuts_history(): lease_event 1 is acquired, 4 is reclaimed.
+const std::string history_cut = [] {
+    const std::string epochs = std::to_string(core::history_epochs);
+    return "WITH RECURSIVE history(id, previous, epoch, cut) AS (SELECT event_id,"
+           " previous_event_id, lease_epoch, lease_epoch - " +
+           epochs +
+           " FROM ff_exec_event WHERE event_id <= $1 AND event_id > $2 AND lease_event IN (1, 4)"
+           " AND lease_epoch > " +
+           epochs + " AND lease_epoch % " + epochs +
+           " = 0 UNION ALL SELECT v.event_id, v.previous_event_id, v.lease_epoch, h.cut"
+           " FROM history h JOIN ff_exec_event v ON v.event_id = h.previous)"
+           " DELETE FROM ff_exec_event WHERE event_id IN"
+           " (SELECT id FROM history WHERE epoch <= cut)";
+}();
 const std::string log_events_trim = "DELETE FROM ff_log_event WHERE event_id <= $1 AND family = $2";
 const std::string meta_get = "SELECT value FROM ff_meta WHERE name = $1";
 const std::string meta_put =
@@ -539,6 +555,7 @@ std::vector<std::string> gather_texts() {
         history_floor,
         exec_events_trim,
         history_delete,
+        history_cut,
         log_events_trim,
         completion_mark,
         lease_mark,

@@ -128,6 +128,8 @@ extern const std::string exec_events_trim;
 /// on: `head` is what its id must be.
 std::string history_delete_text(const std::string& head);
 extern const std::string history_delete;   ///< whose newest event is $1
+/// Behind the floor $2, through $1: cuts off the far ends of histories that have grown too long.
+extern const std::string history_cut;
 extern const std::string log_events_trim;  ///< through $1, of family $2
 // Before the trim: how far it goes.
 extern const std::string completion_mark;

@@ -355,6 +355,8 @@ void MemoryStore::write_swept(Journal& journal) {
             event.type != core::LeaseEventType::renewed && rows_->executions.contains(event.eid);
         if (!kept) {
             journal.erase(rows_->events, id);
+        } else if (core::cuts_history(event)) {
+            cut_history(journal, event);
         }
     }
     for (std::int64_t id : swept_->log_events) {
@@ -464,6 +466,18 @@ void MemoryStore::erase_execution(Journal& journal, const Execution& gone) {
     }
     journal.erase(rows_->eid_of, gone.id);
     journal.erase(rows_->executions, gone.eid);
+}
+
+void MemoryStore::cut_history(Journal& journal, const core::ExecutionEvent& head) {
+    const std::uint64_t cut = head.lease_epoch - core::history_epochs;
+    auto next = head.previous_event_id;
+    while (next) {
+        const auto event = find_row(rows_->events, *next);
+        if (event && event->lease_epoch <= cut) {
+            journal.erase(rows_->events, *next);
+        }
+        next = event ? event->previous_event_id : std::nullopt;
+    }
 }
 
 /// What the trimmer has left of it; it will find the rest.

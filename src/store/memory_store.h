@@ -120,6 +120,8 @@ class MemoryStore final : public Store {
     void write_side_sets(Journal& journal, const std::optional<core::Execution>& before,
                          const std::optional<core::Execution>& after);
     void erase_execution(Journal& journal, const core::Execution& gone);
+    /// See core::cuts_history().
+    void cut_history(Journal& journal, const core::ExecutionEvent& head);
     void erase_history(Journal& journal, const core::Execution& gone);
 
     // Fixed after make.

@@ -4,6 +4,8 @@
 
 #include "store/postgres_internal.h"
 #include "store/sql_reader_body.h"
+#include "store/sql_reader_flows.h"
+#include "store/sql_reader_limits.h"
 
 namespace ff::store {
 

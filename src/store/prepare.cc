@@ -126,7 +126,8 @@ std::vector<TrimStep> trim_steps(EventFamily family, std::int64_t floor) {
     if (core::is_history(family)) {
         return {{&sql::completion_mark, floor},
                 {&sql::lease_mark, floor},
-                {&sql::exec_events_trim, floor}};
+                {&sql::exec_events_trim, floor},
+                {&sql::history_cut, floor}};
     }
     const auto number = static_cast<std::int64_t>(core::log_family(family));
     return {{&sql::log_mark, number}, {&sql::log_events_trim, number}};

@@ -23,6 +23,8 @@ inline constexpr std::array timer_kinds{core::TimerKind::lease, core::TimerKind:
                                         core::TimerKind::retention};
 
 /// The one number a statement gives; nothing when it is null or there is no row.
+inline std::int64_t as_limit(std::size_t limit) { return static_cast<std::int64_t>(limit); }
+
 template <class S>
 expected<std::optional<std::int64_t>> number_of(S& s) {
     std::optional<std::int64_t> out;

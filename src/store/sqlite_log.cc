@@ -80,9 +80,7 @@ void SqliteStore::maintain() {
     }
     // A log this long means that readers overlap: for a moment no new one may start.
     const bool hold = log_pages_ > log_pages_long;
-    if (hold) {
-        hold_readers();
-    }
+    const bool all_back = !hold || hold_readers();
     int in_log = 0;
     int copied = 0;
     const int code = sqlite3_wal_checkpoint_v2(db_->handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE,
@@ -105,8 +103,10 @@ void SqliteStore::maintain() {
     warned_pages_ = in_log == copied ? 0 : warned_pages_;
     if (in_log != copied && in_log > log_pages_long && in_log > 2 * warned_pages_) {
         warned_pages_ = in_log;
-        warn_("the log has grown to " + std::to_string(in_log / 256) +
-              " MiB because a reader holds an old view; end long reads");
+        warn_("the log " + path_ + "-wal has grown to " + std::to_string(in_log / 256) +
+              " MiB because " +
+              (all_back ? "another program that reads the store holds an old view of it; end it"
+                        : "a read of this process holds an old view of the store; end long reads"));
     }
 }
 
@@ -117,10 +117,10 @@ bool SqliteStore::is_broken() {
     return broken_.has_value();
 }
 
-void SqliteStore::hold_readers() {
+bool SqliteStore::hold_readers() {
     std::unique_lock lock(readers_mutex_);
     readers_held_ = true;
-    reader_free_.wait_for(lock, readers_hold_max, [&] { return readers_.size() == readers_made_; });
+    return reader_free_.wait_for(lock, readers_hold_max, [&] { return readers_.size() == readers_made_; });
 }
 
 void SqliteStore::release_readers() {

@@ -152,8 +152,8 @@ class SqliteStore final : public Store {
     expected<void> read_on(ReadConnection& connection,
                            const std::function<expected<void>(Reader&)>& body,
                            std::uint64_t& newest);
-    /// Lets no new read start and waits, for a moment, until those under way have ended.
-    void hold_readers();
+    /// Lets no new read start and waits, for a moment, until those under way have ended. Have they?
+    bool hold_readers();
     void release_readers();
     bool is_broken();
 

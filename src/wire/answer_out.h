@@ -31,6 +31,16 @@ Answer plain(const T& record) {
     return ok(std::move(out));
 }
 
+/// `{"name":value}`.
+template <class T>
+Answer one_field(std::string_view name, const T& value) {
+    std::string out;
+    ObjectOut object(out);
+    object.field(name, value);
+    object.close();
+    return ok(std::move(out));
+}
+
 template <class T>
 Answer page(const std::vector<T>& items, const std::optional<std::string>& next_cursor,
             std::string_view name = "items") {

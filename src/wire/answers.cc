@@ -328,6 +328,16 @@ Answer write_answer<DescribeExecution>(const std::optional<ExecutionSnapshot>& s
 }
 
 template <>
+Answer write_answer<GetExecutionTag>(const std::optional<std::string>& value) {
+    return one_field("value", *value);
+}
+
+template <>
+Answer write_answer<GetExecutionNamespace>(const std::optional<std::string>& ns) {
+    return one_field("namespace", *ns);
+}
+
+template <>
 Answer write_answer<GetExecutionResult>(const std::optional<ExecutionResult>& result) {
     Answer answer{200, result->payload, "application/octet-stream", {}};
     if (result->encoding) {

@@ -216,6 +216,13 @@ expected<ExecutionInfo> result_of(const ReadExecutionInfo&, const json& body) {
     return std::move(snapshot.info);
 }
 
+expected<std::optional<std::string>> result_of(const GetExecutionTag&, const json& body) {
+    return field_of<std::string>(&body, "value");
+}
+expected<std::optional<std::string>> result_of(const GetExecutionNamespace&, const json& body) {
+    return field_of<std::string>(&body, "namespace");
+}
+
 expected<PublicState> result_of(const ReadExecutionState&, const json& body) {
     PublicState state{};
     if (const Fault fault = read(body, state); !fault.empty()) {
@@ -300,6 +307,8 @@ std::optional<typename Op::Result> result_of_status(const Op&, const Received& r
         }
     }
     if constexpr (std::is_same_v<Op, DescribeExecution> || std::is_same_v<Op, GetExecutionResult> ||
+                  std::is_same_v<Op, GetExecutionTag> ||
+                  std::is_same_v<Op, GetExecutionNamespace> ||
                   std::is_same_v<Op, DescribeFlow> || std::is_same_v<Op, DescribeEdge> ||
                   std::is_same_v<Op, GetFlowTag> || std::is_same_v<Op, FindWaitpoint> ||
                   std::is_same_v<Op, ReadWaitpointToken> || std::is_same_v<Op, ReadStreamSummary> ||

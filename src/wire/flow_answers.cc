@@ -165,11 +165,7 @@ Answer write_answer<DescribeEdge>(const std::optional<EdgeSnapshot>& edge) {
 
 template <>
 Answer write_answer<GetFlowTag>(const std::optional<std::string>& value) {
-    std::string out;
-    ObjectOut object(out);
-    object.field("value", *value);
-    object.close();
-    return ok(std::move(out));
+    return one_field("value", *value);
 }
 
 template <>

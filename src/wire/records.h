@@ -158,7 +158,10 @@ void describe(V& v, HistoryEntry& h) {
     v.field("reason", h.reason);
     v.field("revoked_by", h.revoked_by);
     v.field("outcome", h.outcome);
+    v.field("old_lease_id", h.old_lease_id);
+    v.field("old_lease_epoch", h.old_lease_epoch);
     v.field("replay_count", h.replay_count);
+    v.field("replay_type", h.replay_type);
 }
 
 template <class V>
@@ -341,6 +344,7 @@ void describe(V& v, StoreReport& report) {
     v.field("durability", report.durability);
     v.field("wake_ups", report.wake_ups);
     v.field("schema_version", report.schema_version);
+    v.field("prepared", report.prepared);
     v.field("bytes", report.bytes);
     v.field("log_bytes", report.log_bytes);
     v.object("partitions", report.partitions);

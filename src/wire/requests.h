@@ -75,6 +75,8 @@ FF_BIND(HeartbeatWorker, post, "/v1/workers/{worker_id}/heartbeat", control,
 FF_BIND(MarkWorkerDead, post, "/v1/workers/{worker_id}/dead", control, "Say that a worker is gone")
 FF_BIND(RunScanner, post, "/v1/admin/scanners/{name}/run", control, "Run a background job now")
 FF_BIND(DescribeExecution, get, "/v1/executions/{id}/describe", control, "All about an execution")
+FF_BIND(GetExecutionTag, get, "/v1/executions/{id}/tags/{key}", control, "One of its tags")
+FF_BIND(GetExecutionNamespace, get, "/v1/executions/{id}/namespace", control, "Whose it is")
 FF_BIND(ReadExecutionContext, get, "/v1/executions/{id}/context", control, "What it was given")
 FF_BIND(ReadAttemptCounters, get, "/v1/executions/{id}/attempt-counters", control,
         "How many attempts it had")
@@ -137,6 +139,7 @@ template <class V, class Op>
              std::is_same_v<Op, GetExecutionResult> || std::is_same_v<Op, DescribeExecution> ||
              std::is_same_v<Op, ReadExecutionContext> || std::is_same_v<Op, ReadAttemptCounters> ||
              std::is_same_v<Op, ListAttempts> || std::is_same_v<Op, ExplainExecution> ||
+             std::is_same_v<Op, GetExecutionNamespace> ||
              std::is_same_v<Op, ReplayExecution> || std::is_same_v<Op, MarkLeaseExpiredIfDue>)
 void describe_request(V& v, Op& op) {
     v.id(op.execution_id);
@@ -332,8 +335,9 @@ void describe_request(V& v, SetExecutionTags& op) {
     v.required("tags", op.tags);
 }
 
-template <class V>
-void describe_request(V& v, RemoveExecutionTag& op) {
+template <class V, class Op>
+    requires(std::is_same_v<Op, GetExecutionTag> || std::is_same_v<Op, RemoveExecutionTag>)
+void describe_request(V& v, Op& op) {
     v.id(op.execution_id);
     v.path("key", op.key);
 }

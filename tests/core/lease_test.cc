@@ -135,6 +135,18 @@ TEST(RevokeLease, without_a_lease_to_take_says_that_it_is_already_so) {
     )");
 }
 
+TEST(RevokeLease, a_lease_past_its_time_is_expired_before_anybody_has_marked_it) {
+    Scenario s = leased();
+    s.play(R"(
+        pass 1000                  |
+        revoke_lease a instance=w2 | already_expired | a: active lease_expired_reclaimable
+                                   |   | not_applicable waiting_for_worker none attempt_interrupted
+        revoke_lease a             | already_expired
+    )");
+    EXPECT_EQ(s.history("a"), (Lines{"acquired", "expired"}));
+    EXPECT_FALSE(s.row("a").lease_revoked_at);
+}
+
 TEST(RevokeLease, checks_the_instance_before_the_lease_id_and_an_empty_instance_is_none) {
     Scenario s = leased();
     RevokeLease args{.execution_id = s.id("a"), .expected_lease_id = LeaseId{}};

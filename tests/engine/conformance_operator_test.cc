@@ -154,6 +154,37 @@ TEST_P(OperatorConformance, TagsAreSetReplacedAndRemoved) {
     EXPECT_EQ(ok(ReadExecutionContext{id}).tags.at("app.late"), "1");
 }
 
+TEST_P(OperatorConformance, AnIdOfAPartitionThatIsNotThereIsNotFound) {
+    // Only create looks at the count: spec 01 section 1.2.
+    const ExecutionId beyond{60'000, new_uuid()};
+    constexpr const char* not_found = "execution_not_found";
+    EXPECT_EQ(refused(with(job(), [&](auto& op) { op.execution_id = beyond; })), "invalid_input");
+    EXPECT_EQ(refused(CancelExecution{LeaseRef(beyond), "x", "operator_override"}), not_found);
+    EXPECT_EQ(refused(ChangePriority{beyond, 1}), not_found);
+    EXPECT_EQ(refused(ReplayExecution{beyond}), not_found);
+    EXPECT_EQ(refused(RevokeLease{beyond, {}, {}, "x"}), not_found);
+    EXPECT_EQ(refused(BlockExecution{beyond, "paused_by_operator", {}}), not_found);
+    EXPECT_EQ(refused(UnblockExecution{beyond}), not_found);
+    EXPECT_EQ(refused(SetExecutionTags{beyond, {{"a.b", "v"}}}), not_found);
+    EXPECT_EQ(refused(RemoveExecutionTag{beyond, "a.b"}), not_found);
+    EXPECT_EQ(ok(MarkLeaseExpiredIfDue{beyond}).outcome, not_found);
+}
+
+TEST_P(OperatorConformance, OneTagAndTheNamespaceAreAValueOrNothing) {
+    const ExecutionId id = create(with(job(), [](auto& op) {
+        op.ns = "tenant";
+        op.tags = {{"plain", "1"}, {"empty", ""}};
+    }));
+    ok(SetExecutionTags{id, {{"app.a", "x"}}});
+    EXPECT_EQ(ok(GetExecutionTag{id, "app.a"}), "x");
+    EXPECT_EQ(ok(GetExecutionTag{id, "plain"}), "1") << "of any form that create accepts";
+    EXPECT_EQ(ok(GetExecutionTag{id, "empty"}), "");
+    EXPECT_FALSE(ok(GetExecutionTag{id, "app.b"}));
+    EXPECT_FALSE(ok(GetExecutionTag{missing_, "app.a"}));
+    EXPECT_EQ(ok(GetExecutionNamespace{id}), "tenant");
+    EXPECT_FALSE(ok(GetExecutionNamespace{missing_}));
+}
+
 TEST_P(OperatorConformance, TagKeysHaveAForm) {
     const ExecutionId id = create();
     for (const char* key : {"a.b", "a1_2.x", "app.sub.field", "cairn.session_id"}) {

@@ -168,6 +168,11 @@ TEST_P(ReadConformance, HistoryTellsTheLifeOfEveryLease) {
     EXPECT_EQ(entries[2].lease_id, second.handle.lease_id);
     EXPECT_EQ(entries[2].lease_epoch, 2U);
     EXPECT_EQ(entries[2].worker_id, "w2");
+    EXPECT_EQ(entries[2].old_lease_id, first.handle.lease_id);
+    EXPECT_EQ(entries[2].old_lease_epoch, 1U);
+    EXPECT_FALSE(entries[0].old_lease_epoch);
+    EXPECT_EQ(entries.back().replay_type, "normal");
+    EXPECT_FALSE(entries[0].replay_type);
     EXPECT_EQ(entries[3].revoked_by, "operator");
     for (std::size_t i = 0; i < entries.size(); ++i) {
         EXPECT_TRUE(i == 0 || entries[i - 1].event_id < entries[i].event_id);

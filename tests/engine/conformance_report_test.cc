@@ -100,6 +100,8 @@ TEST_P(ReportConformance, TheStoreSaysWhatItIs) {
     EXPECT_EQ(report.schema_version,
               static_cast<std::uint32_t>(store::migrations().back().version));
     EXPECT_EQ(report.wake_ups.empty(), report.family != "postgres");
+    EXPECT_TRUE(report.prepared == "no_op" || report.prepared.starts_with("applied: "))
+        << report.prepared;
 }
 
 TEST_P(ReportConformance, TheSizeOfAStoreGrowsWithWhatIsInIt) {

@@ -210,6 +210,8 @@ TEST(Catalogue, statements_find_their_rows_through_an_index_in_order) {
         {"mark of leases", sql::lease_mark,
          "SEARCH ff_exec_event USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
         {"end of a history", sql::history_delete, "SEARCH v USING INTEGER PRIMARY KEY (rowid=?)"},
+        {"cut of histories", sql::history_cut,
+         "SEARCH ff_exec_event USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
         {"log events", sql::log_events_after,
          "SEARCH ff_log_event USING INTEGER PRIMARY KEY (rowid>?)"},
         {"log events of a family", sql::family_events_after,

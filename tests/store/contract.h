@@ -105,6 +105,7 @@ core::Waitpoint full_waitpoint(Eid eid, std::uint64_t n);
 core::Signal full_signal(Eid eid, std::uint64_t seq, std::uint64_t waitpoint);
 core::HmacKey full_key(const std::string& kid);
 
+core::Changes deletion(Eid eid);
 /// One change, or several in the order given.
 template <class... Rows>
 core::Changes changes(Rows... rows);
@@ -170,6 +171,9 @@ auto scan(Store& store, Fn fn) {
     EXPECT_TRUE(value) << value.error().message();
     return value ? std::move(*value) : typename decltype(value)::value_type{};
 }
+
+/// The same for work that deletes: commits, and answers how many rows went.
+std::uint64_t upkeep(Store& store, const std::function<expected<std::uint64_t>(Store&)>& work);
 
 std::optional<core::Execution> find_execution(Store& store, Eid eid);
 std::optional<core::GrantRow> find_grant(Store& store, const ExecutionId& id);

@@ -1,5 +1,5 @@
-// What is PostgreSQL's own: opening, errors, several stores on one database, connections that go.
-#include <gtest/gtest.h>
+// Several stores on one PostgreSQL database, and connections that go.
+#include "store/postgres_fixture.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -9,270 +9,13 @@
 #include <thread>
 
 #include "store/catalogue.h"
-#include "store/contract.h"
-#include "store/location.h"
-#include "store/postgres_db.h"
 #include "store/postgres_internal.h"
-#include "store/postgres_store.h"
-#include "support/postgres.h"
 
 namespace ff::store::test {
 namespace {
 
 using core::Execution;
 using core::LeaseEventType;
-
-class Postgres : public testing::Test {
-  protected:
-    void SetUp() override {
-        if (support::postgres_address().empty()) {
-            GTEST_SKIP() << "there is no PostgreSQL server; see scripts/postgres.sh";
-        }
-        url_ = support::postgres_store(folder_.file("store"));
-    }
-    static expected<std::unique_ptr<PostgresStore>> open_at(const std::string& url,
-                                                            const EngineOptions& options = {}) {
-        FF_TRY(const Location location, parse_location(url));
-        return PostgresStore::open(location, options);
-    }
-    std::unique_ptr<PostgresStore> open(const EngineOptions& options = {}) {
-        auto store = open_at(url_, options);
-        EXPECT_TRUE(store) << store.error().message();
-        return std::move(*store);
-    }
-    /// Statements in the store's own schema, as somebody beside it.
-    void tamper(const std::string& text) {
-        auto connection = PgConnection::open(url_);
-        ASSERT_TRUE(connection) << connection.error().message();
-        auto done = (*connection)->execute(text);
-        ASSERT_TRUE(done) << done.error().message();
-    }
-    std::string ask(const std::string& text) {
-        auto connection = PgConnection::open(url_);
-        EXPECT_TRUE(connection) << connection.error().message();
-        auto value = (*connection)->scalar(text);
-        EXPECT_TRUE(value) << value.error().message();
-        return value ? *value : "";
-    }
-    /// Ends every connection that is in a transaction on the store, as a restart of it does.
-    void cut_connections() {
-        ask("SELECT count(pg_terminate_backend(pid)) FROM pg_locks"
-            " WHERE pid <> pg_backend_pid() AND relation IN (SELECT oid FROM pg_class"
-            " WHERE relnamespace = (SELECT oid FROM pg_namespace"
-            " WHERE nspname = current_schema()))");
-    }
-    RouteId make_route(Store& store, const std::string& lane = "default") {
-        core::Route row;
-        row.id = store.next_route_id();
-        row.key = {lane, "acme", "job", ""};
-        put(store, changes(row));
-        return row.id;
-    }
-
-    TempDir folder_;
-    std::string url_;
-};
-
-Error error_of(const std::string& url) {
-    auto location = parse_location(url);
-    if (!location) {
-        return location.error();
-    }
-    auto store = PostgresStore::open(*location, {});
-    EXPECT_FALSE(store);
-    return store ? Error{} : store.error();
-}
-
-TEST_F(Postgres, every_catalogue_text_can_be_prepared) {
-    open();
-    auto connection = PgConnection::open(url_);
-    ASSERT_TRUE(connection);
-    int number = 0;
-    for (const std::string& text : sql::all_texts()) {
-        auto done = (*connection)->execute("PREPARE p" + std::to_string(++number) + " AS " + text);
-        EXPECT_TRUE(done) << text << ": " << done.error().message();
-    }
-}
-
-// ------------------------------------------------------------------------------------- opening
-
-TEST_F(Postgres, a_wrong_password_is_one_line_without_the_password) {
-    std::string url = support::postgres_address("FF_TEST_POSTGRES_TCP");
-    const std::size_t at = url.find(":secret@");
-    ASSERT_NE(at, std::string::npos);
-    url.replace(at, 8, ":hunter2@");
-    const Error error = error_of(url);
-    EXPECT_EQ(error.code, ErrorCode::store_open_failed);
-    EXPECT_NE(error.detail.find("password authentication failed"), std::string::npos);
-    EXPECT_NE(error.detail.find("check user and password"), std::string::npos) << error.detail;
-    EXPECT_EQ(error.detail.find("hunter2"), std::string::npos) << error.detail;
-    EXPECT_EQ(error.detail.find('\n'), std::string::npos) << error.detail;
-}
-
-TEST_F(Postgres, a_store_from_before_there_were_waits_is_brought_up_to_date) {
-    tamper(older_schema(Dialect::postgres, 3) +
-           "INSERT INTO ff_route (route, lane_id, namespace, execution_kind)"
-           " VALUES (1, 'default', 'acme', 'job');"
-           "INSERT INTO ff_exec_core (eid, id, route) VALUES"
-           " (1, '\\x000000000000000000000000000000000001', 1);"
-           "INSERT INTO ff_exec_input (eid) VALUES (1);");
-    const auto store = open();
-    EXPECT_EQ(store->info().migration,
-              "suspension, streams, events, limits, reservations, limit_keys, open_waitpoints, "
-              "implied_edges");
-    ASSERT_TRUE(find_execution(*store, 1));
-    put(*store, changes(waiting(1, 1), full_suspension(1, 1), full_waitpoint(1, 7)));
-    EXPECT_TRUE(find_execution(*store, 1)->has_waits);
-    EXPECT_EQ(look(*store, [](Reader& r) { return r.suspension({1, 1}); }), full_suspension(1, 1));
-}
-
-// Both have seen the same current key; only one of them can have replaced it.
-TEST_F(Postgres, of_two_processes_that_rotate_at_once_one_begins_anew) {
-    using core::HmacKey;
-    const auto a = open();
-    const auto b = open();
-    put(*a, changes(HmacKey{"k1", "x", false, t0, true, {}}));
-    const auto rotate = [](Transaction& transaction, const char* kid) {
-        transaction.apply(changes(HmacKey{"k1", "x", false, t0, false, t0 + 9},
-                                  HmacKey{kid, "y", false, t0, true, {}}));
-    };
-    Transaction first(*a);
-    Transaction second(*b);
-    rotate(first, "k2");
-    rotate(second, "k3");
-    ASSERT_TRUE(first.commit());
-    const auto done = second.commit();
-    ASSERT_FALSE(done);
-    EXPECT_EQ(done.error().code, ErrorCode::store_busy) << done.error().message();
-    EXPECT_EQ(look(*b, [](Reader& r) { return r.hmac_keys(); }).size(), 2U);
-}
-
-// The row of the execution is the lock of its waits: what is asked for behind it is what the other
-// transaction left.
-TEST_F(Postgres, open_waits_are_those_of_the_moment_the_execution_was_locked) {
-    const auto a = open();
-    const auto b = open();
-    const RouteId where = make_route(*a);
-    Execution row = waiting(1, where);
-    row.open_waitpoints = 1;
-    put(*a, changes(row, input_of(1), waitpoint_of(1, 7)));
-    Transaction first(*a);
-    row.open_waitpoints = 2;
-    first.apply(changes(row, waitpoint_of(1, 8)));
-    auto waiting_for_it = std::async(std::launch::async, [&] {
-        Transaction second(*b);
-        core::ReadSet set;
-        set.need(id_of(1));
-        set.waits.waitpoints = {WaitpointId{uuid_of(8)}};
-        EXPECT_TRUE(b->load(set, second.snapshot));
-        EXPECT_NE(second.snapshot.waits.waitpoint({uuid_of(8)}), nullptr);
-        return second.snapshot.waits.open_waitpoints(1).size();
-    });
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    ASSERT_TRUE(first.commit());
-    EXPECT_EQ(waiting_for_it.get(), 2U);
-}
-
-TEST_F(Postgres, a_missing_database_says_to_create_it) {
-    std::string url = support::postgres_address("FF_TEST_POSTGRES_TCP");
-    url.replace(url.find("/ff_test"), 8, "/nowhere");
-    const Error error = error_of(url);
-    EXPECT_EQ(error.code, ErrorCode::store_open_failed);
-    EXPECT_NE(error.detail.find("createdb"), std::string::npos) << error.detail;
-}
-
-TEST_F(Postgres, a_server_that_is_not_there_is_named) {
-    const Error error = error_of("postgresql://ff@127.0.0.1:1/ff_test");
-    EXPECT_EQ(error.code, ErrorCode::store_open_failed);
-    EXPECT_NE(error.detail.find("postgresql://ff@127.0.0.1:1/ff_test"), std::string::npos)
-        << error.detail;
-    EXPECT_NE(error.detail.find("is the server running"), std::string::npos) << error.detail;
-}
-
-TEST_F(Postgres, an_address_that_is_none_is_not_repeated) {
-    const Error error = error_of("postgresql://ff:hunter2@[::1/ff?x=%");
-    EXPECT_EQ(error.code, ErrorCode::invalid_config);
-    EXPECT_EQ(error.detail.find("hunter2"), std::string::npos) << error.detail;
-}
-
-TEST_F(Postgres, a_newer_schema_is_refused) {
-    open();
-    tamper("INSERT INTO ff_schema_migration (version, name, checksum) VALUES (99, 'x', 'y')");
-    const Error error = error_of(url_);
-    EXPECT_EQ(error.code, ErrorCode::schema_too_new);
-    EXPECT_NE(error.detail.find("version 99"), std::string::npos) << error.detail;
-}
-
-TEST_F(Postgres, a_migration_that_was_altered_is_refused) {
-    open();
-    tamper("UPDATE ff_schema_migration SET checksum = 'y' WHERE version = 1");
-    EXPECT_EQ(error_of(url_).code, ErrorCode::store_corrupt);
-}
-
-TEST_F(Postgres, a_new_store_has_256_partitions) { EXPECT_EQ(open()->info().partitions.flow, 256); }
-
-TEST_F(Postgres, partition_counts_are_stored_and_compared) {
-    EngineOptions four;
-    four.flow_partitions = 4;
-    EXPECT_EQ(open(four)->info().partitions.flow, 4);
-    EXPECT_EQ(open()->info().partitions.flow, 4);
-    EngineOptions eight;
-    eight.flow_partitions = 8;
-    auto refused = open_at(url_, eight);
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().code, ErrorCode::partition_mismatch);
-    EXPECT_EQ(refused.error().detail, "partition count mismatch: stored=4 configured=8");
-}
-
-TEST_F(Postgres, a_database_in_another_encoding_is_refused) {
-    const std::string name = "ff_latin1";
-    support::run_on_postgres("CREATE DATABASE " + name +
-                             " ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
-    std::string url = support::postgres_address();
-    url.replace(url.find("/ff_test"), 8, "/" + name);
-    const Error error = error_of(url);
-    support::run_on_postgres("DROP DATABASE " + name);
-    EXPECT_EQ(error.code, ErrorCode::store_open_failed);
-    EXPECT_NE(error.detail.find("LATIN1"), std::string::npos) << error.detail;
-}
-
-TEST_F(Postgres, many_openers_at_once_migrate_once) {
-    std::vector<std::future<expected<std::unique_ptr<PostgresStore>>>> openers;
-    for (int i = 0; i < 4; ++i) {
-        openers.push_back(std::async(std::launch::async, [this] { return open_at(url_); }));
-    }
-    int migrated = 0;
-    for (auto& opener : openers) {
-        auto store = opener.get();
-        ASSERT_TRUE(store) << store.error().message();
-        migrated += (*store)->info().migration.contains("foundations") ? 1 : 0;
-    }
-    EXPECT_EQ(migrated, 1);
-    EXPECT_EQ(ask("SELECT count(*) FROM ff_schema_migration WHERE version > 0"),
-              std::to_string(migrations().size()));
-}
-
-TEST_F(Postgres, it_says_what_it_is) {
-    const auto store = open();
-    EXPECT_EQ(store->info().backend, BackendTag::postgres);
-    EXPECT_EQ(store->info().family, "postgres");
-    EXPECT_EQ(store->info().durability, "full (synchronous_commit = on)");
-    EXPECT_EQ(store->info().wake_ups, "notify");
-    EngineOptions off;
-    off.notify = EngineOptions::Notify::off;
-    EXPECT_EQ(open(off)->info().wake_ups, "polling (notify is off)");
-    EngineOptions normal;
-    normal.synchronous = EngineOptions::Synchronous::normal;
-    EXPECT_EQ(open(normal)->info().durability, "normal (synchronous_commit = off)");
-}
-
-TEST_F(Postgres, views_spell_out_the_states) {
-    const auto store = open();
-    put(*store, changes(waiting(1, make_route(*store)), input_of(1, {{"a", "b"}})));
-    EXPECT_EQ(ask("SELECT public_state || ' ' || lane_id FROM ff_executions"), "waiting default");
-}
-
-// --------------------------------------------------------------------------- several on one
 
 TEST_F(Postgres, numbers_of_two_stores_never_meet) {
     const auto one = open();
@@ -388,6 +131,55 @@ TEST_F(Postgres, who_asks_by_id_waits_and_then_sees_what_became_of_it) {
     EXPECT_EQ(other.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
     ASSERT_TRUE(first->commit());
     EXPECT_EQ(other.get(), 7);
+}
+
+// --------------------------------------------------------------------------------------- waits
+
+// Both have seen the same current key; only one of them can have replaced it.
+TEST_F(Postgres, of_two_processes_that_rotate_at_once_one_begins_anew) {
+    using core::HmacKey;
+    const auto a = open();
+    const auto b = open();
+    put(*a, changes(HmacKey{"k1", "x", false, t0, true, {}}));
+    const auto rotate = [](Transaction& transaction, const char* kid) {
+        transaction.apply(changes(HmacKey{"k1", "x", false, t0, false, t0 + 9},
+                                  HmacKey{kid, "y", false, t0, true, {}}));
+    };
+    Transaction first(*a);
+    Transaction second(*b);
+    rotate(first, "k2");
+    rotate(second, "k3");
+    ASSERT_TRUE(first.commit());
+    const auto done = second.commit();
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::store_busy) << done.error().message();
+    EXPECT_EQ(look(*b, [](Reader& r) { return r.hmac_keys(); }).size(), 2U);
+}
+
+// The row of the execution is the lock of its waits: what is asked for behind it is what the other
+// transaction left.
+TEST_F(Postgres, open_waits_are_those_of_the_moment_the_execution_was_locked) {
+    const auto a = open();
+    const auto b = open();
+    const RouteId where = make_route(*a);
+    Execution row = waiting(1, where);
+    row.open_waitpoints = 1;
+    put(*a, changes(row, input_of(1), waitpoint_of(1, 7)));
+    Transaction first(*a);
+    row.open_waitpoints = 2;
+    first.apply(changes(row, waitpoint_of(1, 8)));
+    auto waiting_for_it = std::async(std::launch::async, [&] {
+        Transaction second(*b);
+        core::ReadSet set;
+        set.need(id_of(1));
+        set.waits.waitpoints = {WaitpointId{uuid_of(8)}};
+        EXPECT_TRUE(b->load(set, second.snapshot));
+        EXPECT_NE(second.snapshot.waits.waitpoint({uuid_of(8)}), nullptr);
+        return second.snapshot.waits.open_waitpoints(1).size();
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ASSERT_TRUE(first.commit());
+    EXPECT_EQ(waiting_for_it.get(), 2U);
 }
 
 // --------------------------------------------------------------------------------------- flows
@@ -568,6 +360,7 @@ TEST_F(Postgres, every_question_about_flows_and_histories_goes_by_an_index) {
         {sql::edges_staged, "(NULL, NULL)"},
         {sql::flows_due, "(NULL, NULL)"},
         {sql::exec_events_trim, "(NULL, NULL)"},
+        {sql::history_cut, "(NULL, NULL)"},
         {delete_histories, "(NULL)"}};
     int number = 0;
     for (const auto& [text, parameters] : questions) {
@@ -776,24 +569,6 @@ TEST_F(Postgres, a_lost_connection_fails_one_transaction_and_is_made_anew) {
     EXPECT_FALSE(find_execution(*store, 1));
     put(*store, changes(waiting(1, where), input_of(1)));
     EXPECT_TRUE(find_execution(*store, 1));
-}
-
-TEST(PostgresDb, sqlstates_become_errors) {
-    EXPECT_EQ(code_of_sqlstate("40P01"), ErrorCode::store_busy);
-    EXPECT_EQ(code_of_sqlstate("40001"), ErrorCode::store_busy);
-    EXPECT_EQ(code_of_sqlstate("23505"), ErrorCode::store_busy);
-    EXPECT_EQ(code_of_sqlstate("55P03"), ErrorCode::timeout);
-    EXPECT_EQ(code_of_sqlstate("57P01"), ErrorCode::store_io);
-    EXPECT_EQ(code_of_sqlstate("08006"), ErrorCode::store_io);
-    EXPECT_EQ(code_of_sqlstate("53100"), ErrorCode::store_full);
-    EXPECT_EQ(code_of_sqlstate("XX001"), ErrorCode::store_corrupt);
-    EXPECT_EQ(code_of_sqlstate("42601"), ErrorCode::internal);
-}
-
-TEST(PostgresDb, an_address_is_printed_without_its_password) {
-    EXPECT_EQ(printable_url("postgresql://u:p@h:5433/db?sslmode=require"),
-              "postgresql://u@h:5433/db");
-    EXPECT_EQ(printable_url("postgresql:///db?host=/run&password=p"), "postgresql:///db?host=/run");
 }
 
 }  // namespace

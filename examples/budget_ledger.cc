@@ -14,7 +14,7 @@ constexpr ff::BudgetId cents{ff::Uuid{{0xce, 0x27}}};
 
 void run() {
     const auto engine = std::make_shared<ff::testing::Engine>();
-    ff::Client client(engine, {.ns = "examples", .clock = engine->clock()});
+    ff::Client client(engine, {.ns = "examples"});
     ff::CreateBudget budget;
     budget.budget_id = cents;
     budget.dimensions = {"cents"};

@@ -16,7 +16,7 @@ constexpr ff::QuotaPolicyId two_each{ff::Uuid{{0xfa, 0x1e}}};
 
 void run() {
     const auto engine = std::make_shared<ff::testing::Engine>();
-    ff::Client client(engine, {.ns = "examples", .clock = engine->clock()});
+    ff::Client client(engine, {.ns = "examples"});
     ff::CreateQuotaPolicy quota;
     quota.quota_policy_id = two_each;
     quota.limits.max_concurrent = 2;

@@ -37,7 +37,7 @@ ff::IssueReclaimGrantResult grant_to(ff::Client& client, const ff::ExecutionId& 
 
 void run() {
     const auto engine = std::make_shared<ff::testing::Engine>();
-    ff::Client client(engine, {.ns = "examples", .clock = engine->clock()});
+    ff::Client client(engine, {.ns = "examples"});
     const auto id =
         client.submit(ff::Submit("repair", "pump 7").lane("incidents").reclaims(1)).id();
 

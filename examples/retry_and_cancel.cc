@@ -25,7 +25,7 @@ ff::Finished wait_through_pauses(ff::testing::Engine& engine, ff::Client& client
 
 void run() {
     const auto engine = std::make_shared<ff::testing::Engine>();
-    ff::Client client(engine, {.ns = "examples", .clock = engine->clock()});
+    ff::Client client(engine, {.ns = "examples"});
     ff::Worker worker(engine, {.worker_id = "stubborn",
                                .ns = "examples",
                                .lanes = {"default"},

@@ -17,7 +17,7 @@ void run() {
     ff::EngineOptions options;
     options.warn = [](std::string_view) {};  // it warns of soft limits
     const auto engine = std::make_shared<ff::testing::Engine>(options);
-    ff::Client client(engine, {.ns = "examples", .clock = engine->clock()});
+    ff::Client client(engine, {.ns = "examples"});
     ff::CreateBudget budget;
     budget.budget_id = tokens;
     budget.on_hard_limit = "fail";

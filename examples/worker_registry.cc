@@ -19,7 +19,7 @@ void show(ff::Client& client, const char* when) {
 
 void run() {
     const auto engine = std::make_shared<ff::testing::Engine>();
-    ff::Client client(engine, {.ns = "examples", .clock = engine->clock()});
+    ff::Client client(engine, {.ns = "examples"});
     for (const std::string name : {"anna", "bert", "carl"}) {
         ff::RegisterWorker op;
         op.ns = "examples";

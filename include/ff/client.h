@@ -33,7 +33,7 @@ namespace ff {
 struct ClientOptions {
     std::string ns = "default";
     std::string creator;           ///< of what is submitted without its own
-    std::shared_ptr<Clock> clock;  ///< for Submit::delay and grants; the system's when absent
+    std::shared_ptr<Clock> clock;  ///< for Submit::delay and grants; the engine's when absent
 };
 
 /// What became of a submit: made now, or a duplicate of one made before.

@@ -209,6 +209,8 @@ class Engine {
     virtual void call_many(std::vector<Request> requests,
                            std::move_only_function<void(std::vector<Response>)> done) = 0;
     [[nodiscard]] virtual EngineStats stats() const = 0;
+    /// The time by which it decides; of an engine that is a server elsewhere, this machine's.
+    [[nodiscard]] virtual TimestampMs now() const;
     /// Stops taking operations, finishes what it took, wakes waiting claims empty, closes.
     virtual void stop() = 0;
 

@@ -2,11 +2,11 @@
 // moves.
 //
 //   auto engine = std::make_shared<ff::testing::Engine>();
-//   ff::Client client(engine, {.clock = engine->clock()});
+//   ff::Client client(engine);
 //   engine->advance(60s);                     // delays end, leases run out, sweeps run
 //
-// A whole engine, not a model of one. Give its clock to workers and clients of the test, so that
-// they wait by the same time.
+// A whole engine, not a model of one. Give its clock to workers of the test, so that they wait by
+// the same time; clients go by it anyway.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ class Engine final : public ff::Engine {
     explicit Engine(EngineOptions options = {});
 
     [[nodiscard]] const std::shared_ptr<ManualClock>& clock() const { return clock_; }
-    [[nodiscard]] TimestampMs now() const { return clock_->now(); }
+    [[nodiscard]] TimestampMs now() const override { return clock_->now(); }
     /// Moves time forward. When it returns, everything that became due has happened in the engine;
     /// what threads of a worker make of it takes its own time. One step is one moment: a lease that
     /// ends within it has ended, even if its worker would have renewed it on the way.

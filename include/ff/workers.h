@@ -172,8 +172,8 @@ struct StoreReport {
     std::string durability;
     std::string wake_ups;  ///< how it hears of other processes; empty when there are none
     std::uint32_t schema_version = 0;
-    std::string prepared;  ///< what opening did to the schema: `no_op`, or `applied: ` and what
-    std::uint64_t bytes = 0;      ///< of the database; 0: in memory
+    std::string prepared;     ///< what opening did to the schema: `no_op`, or `applied: ` and what
+    std::uint64_t bytes = 0;  ///< of the database; 0: in memory
     std::uint64_t log_bytes = 0;  ///< of the write-ahead log, where it is the store's own
     PartitionCounts partitions;
 };

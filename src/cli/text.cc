@@ -97,9 +97,8 @@ std::string time_text(TimestampMs at) {
 
 std::string detail_text(std::string_view detail) {
     // Only where the engine puts its number: what follows may be a reason of strangers.
-    for (const std::string_view before :
-         {"delayed until ", "retry backoff until ", "suspension escalated: timeout at ",
-          "resume delay "}) {
+    for (const std::string_view before : {"delayed until ", "retry backoff until ",
+                                          "suspension escalated: timeout at ", "resume delay "}) {
         if (!detail.starts_with(before)) {
             continue;
         }

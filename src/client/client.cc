@@ -1,11 +1,32 @@
 #include <ff/client.h>
 
+#include <algorithm>
+#include <functional>
 #include <mutex>
 #include <utility>
 
 #include "client/wait.h"
 
 namespace ff {
+
+namespace {
+
+/// The time by which an engine decides. Nobody waits by it.
+class EngineClock final : public Clock {
+  public:
+    explicit EngineClock(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
+    TimestampMs now() override { return engine_->now(); }
+    DurationMs sleep_hint(TimestampMs due) override {
+        return std::max<DurationMs>(0, due - engine_->now());
+    }
+    std::uint64_t subscribe(std::function<void()>) override { return 0; }
+    void unsubscribe(std::uint64_t) override {}
+
+  private:
+    std::shared_ptr<Engine> engine_;
+};
+
+}  // namespace
 
 /// How many partitions the store has. Never changes, so it is asked for once.
 struct Client::Partitions {
@@ -18,7 +39,7 @@ Client::Client(std::shared_ptr<Engine> engine, ClientOptions options)
       options_(std::move(options)),
       partitions_(std::make_shared<Partitions>()) {
     if (!options_.clock) {
-        options_.clock = std::make_shared<SystemClock>();
+        options_.clock = std::make_shared<EngineClock>(engine_);
     }
 }
 

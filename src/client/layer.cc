@@ -76,6 +76,7 @@ class LayeredEngine final : public Engine {
     }
 
     [[nodiscard]] EngineStats stats() const override { return inner_->stats(); }
+    [[nodiscard]] TimestampMs now() const override { return inner_->now(); }
     void stop() override { inner_->stop(); }
 
   private:

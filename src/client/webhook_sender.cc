@@ -307,7 +307,7 @@ void WebhookSender::Parts::look_once() {
         if (!page) {
             return;  // the engine tells what ails it; there is another look
         }
-        const TimestampMs now = SystemClock().now();
+        const TimestampMs now = engine_->now();
         for (const WebhookInfo& webhook : page->webhooks) {
             if (webhook.paused || webhook.next_try_at.value_or(0) > now) {
                 continue;

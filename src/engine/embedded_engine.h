@@ -40,6 +40,7 @@ class EmbeddedEngine final : public Engine {
                    std::move_only_function<void(std::vector<Response>)> done) override;
     Response run_any(Request request) override;
     [[nodiscard]] EngineStats stats() const override;
+    [[nodiscard]] TimestampMs now() const override { return clock_->now(); }
     void stop() override;
 
     store::Store& store() { return *store_; }

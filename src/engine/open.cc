@@ -212,6 +212,8 @@ class Waiter {
 
 }  // namespace
 
+TimestampMs Engine::now() const { return SystemClock().now(); }
+
 Response Engine::run_any(Request request) {
     Waiter<Response> waiter;
     call(std::move(request), [&waiter](Response response) { waiter.set(std::move(response)); });

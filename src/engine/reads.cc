@@ -246,8 +246,7 @@ expected<std::optional<std::string>> answer(const GetExecutionTag& op, const Rea
         });
 }
 
-expected<std::optional<std::string>> answer(const GetExecutionNamespace& op,
-                                            const ReadContext& c) {
+expected<std::optional<std::string>> answer(const GetExecutionNamespace& op, const ReadContext& c) {
     using Answer = std::optional<std::string>;
     return with_execution<Answer>(
         c, op.execution_id, Answer(),

@@ -87,7 +87,7 @@ TimestampMs Service::now() const {
     if (options_.clock) {
         return options_.clock->now();
     }
-    return SystemClock().now();
+    return engine_->now();
 }
 
 void Service::begin_errand() {

@@ -45,7 +45,7 @@ struct ServiceOptions {
     std::chrono::milliseconds rotation_max{120'000};
     /// Failed calls of routes whose path is the credential, for each address and minute; 0: any.
     std::size_t failed_attempts_max = 60;
-    std::shared_ptr<Clock> clock;  ///< for links that expire; the system's when absent
+    std::shared_ptr<Clock> clock;  ///< for links that expire; the engine's when absent
 };
 
 /// What becomes of a request once its head is known.

@@ -127,7 +127,7 @@ extern const std::string exec_events_trim;
 /// Deletes what stands at or below the floor of histories that are walked from their newest event
 /// on: `head` is what its id must be.
 std::string history_delete_text(const std::string& head);
-extern const std::string history_delete;   ///< whose newest event is $1
+extern const std::string history_delete;  ///< whose newest event is $1
 /// Behind the floor $2, through $1: cuts off the far ends of histories that have grown too long.
 extern const std::string history_cut;
 extern const std::string log_events_trim;  ///< through $1, of family $2

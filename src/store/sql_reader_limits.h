@@ -1,4 +1,5 @@
-// The definitions of SqlReader about streams, budgets and quotas, for the files that instantiate it.
+// The definitions of SqlReader about streams, budgets and quotas, for the files that instantiate
+// it.
 #pragma once
 
 #include <string>

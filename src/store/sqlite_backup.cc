@@ -51,8 +51,7 @@ expected<void> copy_pages(SqliteDb& from, SqliteDb& to, const BackupOptions& opt
     const std::unique_ptr<sqlite3_backup, Finish> backup(
         sqlite3_backup_init(to.handle(), "main", from.handle(), "main"));
     if (!backup) {
-        return std::unexpected(
-            sqlite_error(to.handle(), sqlite3_errcode(to.handle()), doing));
+        return std::unexpected(sqlite_error(to.handle(), sqlite3_errcode(to.handle()), doing));
     }
     int code = SQLITE_OK;
     while (code == SQLITE_OK) {

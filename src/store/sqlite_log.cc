@@ -120,7 +120,8 @@ bool SqliteStore::is_broken() {
 bool SqliteStore::hold_readers() {
     std::unique_lock lock(readers_mutex_);
     readers_held_ = true;
-    return reader_free_.wait_for(lock, readers_hold_max, [&] { return readers_.size() == readers_made_; });
+    return reader_free_.wait_for(lock, readers_hold_max,
+                                 [&] { return readers_.size() == readers_made_; });
 }
 
 void SqliteStore::release_readers() {

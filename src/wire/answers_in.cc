@@ -308,11 +308,11 @@ std::optional<typename Op::Result> result_of_status(const Op&, const Received& r
     }
     if constexpr (std::is_same_v<Op, DescribeExecution> || std::is_same_v<Op, GetExecutionResult> ||
                   std::is_same_v<Op, GetExecutionTag> ||
-                  std::is_same_v<Op, GetExecutionNamespace> ||
-                  std::is_same_v<Op, DescribeFlow> || std::is_same_v<Op, DescribeEdge> ||
-                  std::is_same_v<Op, GetFlowTag> || std::is_same_v<Op, FindWaitpoint> ||
-                  std::is_same_v<Op, ReadWaitpointToken> || std::is_same_v<Op, ReadStreamSummary> ||
-                  std::is_same_v<Op, ReadQuotaPolicy> || std::is_same_v<Op, DescribeWebhook>) {
+                  std::is_same_v<Op, GetExecutionNamespace> || std::is_same_v<Op, DescribeFlow> ||
+                  std::is_same_v<Op, DescribeEdge> || std::is_same_v<Op, GetFlowTag> ||
+                  std::is_same_v<Op, FindWaitpoint> || std::is_same_v<Op, ReadWaitpointToken> ||
+                  std::is_same_v<Op, ReadStreamSummary> || std::is_same_v<Op, ReadQuotaPolicy> ||
+                  std::is_same_v<Op, DescribeWebhook>) {
         if (received.status == 404 && !received.body.empty()) {
             return typename Op::Result{};
         }

@@ -139,8 +139,8 @@ template <class V, class Op>
              std::is_same_v<Op, GetExecutionResult> || std::is_same_v<Op, DescribeExecution> ||
              std::is_same_v<Op, ReadExecutionContext> || std::is_same_v<Op, ReadAttemptCounters> ||
              std::is_same_v<Op, ListAttempts> || std::is_same_v<Op, ExplainExecution> ||
-             std::is_same_v<Op, GetExecutionNamespace> ||
-             std::is_same_v<Op, ReplayExecution> || std::is_same_v<Op, MarkLeaseExpiredIfDue>)
+             std::is_same_v<Op, GetExecutionNamespace> || std::is_same_v<Op, ReplayExecution> ||
+             std::is_same_v<Op, MarkLeaseExpiredIfDue>)
 void describe_request(V& v, Op& op) {
     v.id(op.execution_id);
 }

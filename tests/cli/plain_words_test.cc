@@ -41,8 +41,12 @@ TEST(PlainWords, AreNotMadeOfSentences) {
 
 TEST(PlainWords, ThereAreSomeForEveryFaultOfAPolicy) {
     for (const char* bad :
-         {"[]", R"({"priority":"high"})", R"({"priority":99999999999})", R"({"priority":-1})",
-          R"({"delay_until":1e400})", R"({"delay_until":9007199254740993})",
+         {"[]",
+          R"({"priority":"high"})",
+          R"({"priority":99999999999})",
+          R"({"priority":-1})",
+          R"({"delay_until":1e400})",
+          R"({"delay_until":9007199254740993})",
           R"({"retry_policy":3})",
           R"({"retry_policy":{"retryable_categories":[1]}})",
           R"({"retry_policy":{"retryable_categories":1}})",
@@ -52,8 +56,11 @@ TEST(PlainWords, ThereAreSomeForEveryFaultOfAPolicy) {
           R"({"retry_policy":{"backoff":{"type":"exponential","multiplier":1e400}}})",
           R"({"retry_policy":{"backoff":{"type":"fixed","delay_ms":99999999999}}})",
           R"({"suspension_policy":{"timeout_behavior":"shrug"}})",
-          R"({"fallback_policy":{"tiers":[{"provider":"p"}]}})", R"({"budget_ids":["x"]})",
-          R"({"limit_key":""})", R"({"limit_key":"\u0001"})", R"({"budget_reserve":{"":1}})",
+          R"({"fallback_policy":{"tiers":[{"provider":"p"}]}})",
+          R"({"budget_ids":["x"]})",
+          R"({"limit_key":""})",
+          R"({"limit_key":"\u0001"})",
+          R"({"budget_reserve":{"":1}})",
           R"({"routing_requirements":{"required_capabilities":1}})",
           R"({"routing_requirements":{"required_capabilities":[1]}})",
           R"({"routing_requirements":{"required_capabilities":["a,b"]}})",

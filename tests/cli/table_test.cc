@@ -53,8 +53,7 @@ TEST(Table, ColoursOnlyWhereTheyAreSeen) {
 }
 
 TEST(Detail, HasItsMillisecondsAsATimeOrASpan) {
-    EXPECT_EQ(detail_text("delayed until 1790000000000"),
-              "delayed until 2026-09-21 14:13:20.000Z");
+    EXPECT_EQ(detail_text("delayed until 1790000000000"), "delayed until 2026-09-21 14:13:20.000Z");
     EXPECT_EQ(detail_text("retry backoff until 1790000000123 (attempt 0 failed: 1790000000456)"),
               "retry backoff until 2026-09-21 14:13:20.123Z (attempt 0 failed: 1790000000456)")
         << "a reason is as it was";

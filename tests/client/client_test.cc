@@ -46,7 +46,7 @@ class ClientTest : public ::testing::Test {
 
     std::shared_ptr<ff::testing::Engine> base = std::make_shared<ff::testing::Engine>();
     std::shared_ptr<FaultyEngine> engine = std::make_shared<FaultyEngine>(base);
-    Client client{engine, {.ns = "acme", .creator = "tests", .clock = base->clock()}};
+    Client client{engine, {.ns = "acme", .creator = "tests"}};
 };
 
 // -------------------------------------------------------------------------------------- submit
@@ -479,7 +479,7 @@ TEST_F(HandOff, WhatDoesNotFitTheGrantIsRefusedLocally) {
 
 TEST(TestEngine, TimeMovesOnlyWhenToldAndDueWorkIsDone) {
     const auto engine = std::make_shared<ff::testing::Engine>();
-    Client client(engine, {.clock = engine->clock()});
+    Client client(engine);
     const auto id = client.submit(Submit("k").delay(seconds(60))).id();
     engine->advance(59'999);
     EXPECT_EQ(client.inspect(id)->info.public_state, PublicState::delayed);
@@ -490,7 +490,7 @@ TEST(TestEngine, TimeMovesOnlyWhenToldAndDueWorkIsDone) {
 
 TEST(TestEngine, PeriodicPassesRunWhenTheyAreDue) {
     const auto engine = std::make_shared<ff::testing::Engine>();
-    Client client(engine, {.clock = engine->clock()});
+    Client client(engine);
     const auto id = client.submit(Submit("k")).id();
     client.cancel(id, "x");
     engine->advance(std::chrono::hours(23));

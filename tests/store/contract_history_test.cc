@@ -131,9 +131,9 @@ TEST_P(StoreContract, a_history_is_trimmed_to_about_its_newest_thousand) {
         put(store(), batch);
     }
     const auto oldest_epoch = [&] {
-        const auto found = look(store(), [&](Reader& r) {
-            return r.history(*find_execution(store(), row.eid), 2 * epochs);
-        });
+        const auto current = find_execution(store(), row.eid);
+        const auto found =
+            look(store(), [&](Reader& r) { return r.history(*current, 2 * epochs); });
         EXPECT_GE(found.size(), 1'000U);
         EXPECT_EQ(found.front().lease_epoch, epochs);
         return found.back().lease_epoch;

@@ -137,8 +137,9 @@ TEST_F(SqliteSettings, all_tables_are_strict) {
     const auto store = open();
     auto db = SqliteDb::open(path(), OpenMode::read_only, 1'000);
     ASSERT_TRUE(db);
-    const std::string tables = "SELECT COUNT(*) FROM pragma_table_list WHERE schema = 'main' AND"
-                               " type = 'table' AND name NOT LIKE 'sqlite_%'";
+    const std::string tables =
+        "SELECT COUNT(*) FROM pragma_table_list WHERE schema = 'main' AND"
+        " type = 'table' AND name NOT LIKE 'sqlite_%'";
     EXPECT_GT(std::stoi((*db)->scalar(tables).value_or("0")), 20);
     EXPECT_EQ((*db)->scalar(tables + " AND strict = 0").value_or("?"), "0");
 }

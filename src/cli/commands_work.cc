@@ -62,20 +62,20 @@ struct ListArgs {
 };
 
 ExitCode run_list(const CommonOptions& common, const ListArgs& args) {
-    const auto search_now = [&] { return search_of(args.filter, SystemClock().now()); };
-    if (const auto search = search_now(); !search) {
+    const auto search_at = [&](TimestampMs now) { return search_of(args.filter, now); };
+    if (const auto search = search_at(SystemClock().now()); !search) {
         return complain(search.error());
     }
     if (args.all) {
         return with_session(common, Access::look, [&](const Session& session) {
-            return print_all_executions(session, *search_now());
+            return print_all_executions(session, *search_at(session.engine->now()));
         });
     }
-    return print_or_watch(common, args.every_ms, "ff ls",
-                          [&](const Session& session) -> expected<std::string> {
-                              FF_TRY(const SearchExecutions search, search_now());
-                              return show_executions(session, search);
-                          });
+    return print_or_watch(
+        common, args.every_ms, "ff ls", [&](const Session& session) -> expected<std::string> {
+            FF_TRY(const SearchExecutions search, search_at(session.engine->now()));
+            return show_executions(session, search);
+        });
 }
 
 void add_list(CLI::App& app, Action& action, const Common& common) {

@@ -175,7 +175,7 @@ class Run {
         terms.flow_id = id;
         terms.given = given_;
         terms.kept = std::move(kept);
-        terms.now = SystemClock().now();
+        terms.now = session_.engine ? session_.engine->now() : SystemClock().now();
         FF_TRY(file_, read_flow(doc_, terms));
         if (variables_text(file_.variables).size() > variables_bytes_max) {
             return fault_at(options_.file, {},

@@ -1,6 +1,7 @@
 #include "cli/postgres_look.h"
 
 #include "store/catalogue.h"
+#include "store/postgres_clock.h"
 #include "store/postgres_store.h"
 #include "store/sql_scans.h"
 #include "store/transfer_sql.h"
@@ -67,6 +68,8 @@ expected<std::unique_ptr<PostgresLook>> PostgresLook::open(const std::string& ur
     std::unique_ptr<PostgresLook> opened(new PostgresLook(std::move(connection)));
     opened->info_.version = server.version_text;
     FF_TRY(opened->info_.partitions, store::stored_partitions(*opened->db_));
+    FF_TRY(const ClockSample sample, store::ask_time(*opened->db_, opened->clock_->local()));
+    opened->clock_->learn(sample);
     return opened;
 }
 

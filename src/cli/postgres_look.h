@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/server_clock.h"
 #include "cli/read_only_store.h"
 #include "store/postgres_reader.h"
 
@@ -18,6 +19,7 @@ class PostgresLook final : public ReadOnlyStore, private RowSource {
     std::string words_of(const Error& error) override { return error.detail; }
     expected<void> read(const std::function<expected<void>(store::Reader&)>& body) override;
     expected<store::StoreSize> size() override;
+    [[nodiscard]] std::shared_ptr<ff::Clock> clock() const override { return clock_; }
 
     /// From here on everything is of one moment, until end_view().
     expected<void> begin_view();
@@ -45,6 +47,7 @@ class PostgresLook final : public ReadOnlyStore, private RowSource {
     std::unique_ptr<store::PgConnection> db_;
     store::PostgresReader reader_;
     store::PgStatements statements_;
+    std::shared_ptr<ServerClock> clock_ = std::make_shared<ServerClock>();
     bool in_view_ = false;
 };
 

@@ -15,6 +15,13 @@ expected<std::shared_ptr<ReadingEngine>> ReadingEngine::open(const std::string& 
     return std::shared_ptr<ReadingEngine>(new ReadingEngine(std::move(store)));
 }
 
+ReadingEngine::ReadingEngine(std::unique_ptr<ReadOnlyStore> store)
+    : store_(std::move(store)), clock_(store_->clock()) {
+    if (!clock_) {
+        clock_ = std::make_shared<SystemClock>();
+    }
+}
+
 Error ReadingEngine::explained(Error error) const {
     if (error.code != ErrorCode::store_corrupt) {
         return error;
@@ -26,7 +33,7 @@ Error ReadingEngine::explained(Error error) const {
 }
 
 Response ReadingEngine::run_any(Request request) {
-    const engine::ReadContext context{*store_, SystemClock().now()};
+    const engine::ReadContext context{*store_, now()};
     if (!engine::is_read_request(request)) {
         return ff::fail(ErrorCode::internal, "this store was opened to read only");
     }

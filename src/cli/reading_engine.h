@@ -25,6 +25,7 @@ class ReadingEngine final : public Engine {
     Response run_any(Request request) override;
     std::vector<Response> run_many(std::vector<Request> requests) override;
     [[nodiscard]] EngineStats stats() const override { return {}; }
+    [[nodiscard]] TimestampMs now() const override { return clock_->now(); }
     void stop() override {}
 
     /// For questions that are no operations.
@@ -33,9 +34,10 @@ class ReadingEngine final : public Engine {
     [[nodiscard]] Error explained(Error error) const;
 
   private:
-    explicit ReadingEngine(std::unique_ptr<ReadOnlyStore> store) : store_(std::move(store)) {}
+    explicit ReadingEngine(std::unique_ptr<ReadOnlyStore> store);
 
     std::unique_ptr<ReadOnlyStore> store_;
+    std::shared_ptr<ff::Clock> clock_;  ///< by which the store's engines decide
 };
 
 }  // namespace ff::cli

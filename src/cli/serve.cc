@@ -9,6 +9,7 @@
 #include <iterator>
 #include <thread>
 
+#include "cli/connection.h"
 #include "cli/serving.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -140,6 +141,8 @@ ExitCode run_dev(const DevOptions& options) {
     const StopSignals signals;
     return serve_until_told(std::move(*config), signals, [&](const std::string& url) {
         const Terminal terminal = Terminal::output();
+        const std::string elsewhere =
+            url == std::string_view(default_server) ? "" : " --connect " + url;
         print_out(fmt::format(
             "{}\n"
             "  address   {}\n"
@@ -149,15 +152,15 @@ ExitCode run_dev(const DevOptions& options) {
             "  curl -s {}/v1/executions -H 'content-type: application/json' -d \\\n"
             "    '{{\"namespace\":\"default\",\"lane_id\":\"default\",\"execution_kind\":\"hello\","
             "\"input_payload\":{{\"text\":\"world\"}}}}'\n"
-            "  ff submit hello world\n"
+            "  ff submit hello world{}\n"
             "Do it:\n"
-            "  ff worker exec --lane default -- cat\n"
+            "  ff worker exec --lane default{} -- cat\n"
             "Ctrl-C ends it.\n",
             terminal.paint("FlowFabric for trying things out. Not for production: nobody is asked "
                            "who they are.",
                            Style::bold),
-            url, options.db == ":memory:" ? "in memory, gone when this ends" : options.db, url,
-            url));
+            url, options.db == ":memory:" ? "in memory, gone when this ends" : options.db, url, url,
+            elsewhere, elsewhere));
     });
 }
 

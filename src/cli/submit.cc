@@ -285,6 +285,11 @@ ExitCode run_submit(const CommonOptions& common, const SubmitOptions& options) {
     if (!session) {
         return complain(session.error());
     }
+    // What is relative counts from the time by which the engine decides.
+    if (const auto timed = execution_of(options, session->engine->now())) {
+        op->delay_until = timed->delay_until;
+        op->execution_deadline_at = timed->execution_deadline_at;
+    }
     const auto created = session->ask(std::move(*op));
     // Closed before the wait: the engine that will run it may want to open the store.
     session->engine.reset();

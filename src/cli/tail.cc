@@ -57,7 +57,7 @@ class Tail {
         how.visibility =
             args_.no_live ? StreamVisibility::exclude_best_effort : StreamVisibility::all;
         if (args_.since) {
-            FF_TRY(since_, parse_moment(*args_.since, SystemClock().now(), Towards::past));
+            FF_TRY(since_, parse_moment(*args_.since, session.engine->now(), Towards::past));
             how.from = {args_.attempt.value_or(0), before(since_)};
         }
         if (args_.from) {

@@ -7,16 +7,6 @@
 
 namespace ff::core {
 
-namespace {
-
-/// A lease whose time is over counts as lost, marked or not.
-bool is_lease_past(const Execution& e, TimestampMs now) {
-    return e.state.phase == LifecyclePhase::active && e.state.ownership == OwnershipState::leased &&
-           e.lease_expires_at.value_or(0) <= now;
-}
-
-}  // namespace
-
 // ------------------------------------------------------------------------------------- expiry
 
 void reads(const MarkLeaseExpiredIfDue& args, ReadSet& set) {

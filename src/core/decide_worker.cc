@@ -134,9 +134,13 @@ Decision<MarkWorkerDeadResult> decide(const Snapshot& view, const MarkWorkerDead
                 continue;
             }
             Execution e = *held;
-            revoke(view, e, "worker_marked_dead", "operator", changes, ctx);
+            if (is_lease_past(e, ctx.now)) {
+                mark_lease_expired(view, e, changes, ctx);  // there is nothing left to revoke
+            } else {
+                revoke(view, e, "worker_marked_dead", "operator", changes, ctx);
+                reply.leases_revoked += 1;
+            }
             changes.put_executions.push_back(std::move(e));
-            reply.leases_revoked += 1;
         }
     }
     changes.log_events.push_back(worker_event("marked_dead", args.ns,

@@ -82,6 +82,11 @@ Decision<R> refuse(const Snapshot& view, const Execution& found, Error error, co
     return {std::unexpected(std::move(error)), std::move(changes)};
 }
 
+/// A lease whose time is over counts as lost, marked or not.
+inline bool is_lease_past(const Execution& e, TimestampMs now) {
+    return e.state.phase == LifecyclePhase::active && e.state.ownership == OwnershipState::leased &&
+           e.lease_expires_at.value_or(0) <= now;
+}
 /// Marks a lease past due: the execution stays active and may be taken over.
 void mark_lease_expired(const Snapshot& view, Execution& e, Changes& changes, const Context& ctx);
 

@@ -432,8 +432,8 @@ expected<EventCursor> resolve(const EventCursor& cursor, EventFamily family, con
 
 namespace {
 
-/// What a timeline behind `after` lacks; `history` is what was found of it. The history itself is
-/// kept as long as its execution; of other families nobody knows whether the execution was in what
+/// What a timeline behind `after` lacks; `history` is what was found of it. The newest of
+/// the history are kept as long as its execution; of other families nobody knows whether the execution was in what
 /// went, so all that were there then are told.
 expected<std::optional<EventGap>> gap_of(store::Reader& reader, const core::Execution& execution,
                                          const std::vector<core::ExecutionEvent>& history,
@@ -441,7 +441,7 @@ expected<std::optional<EventGap>> gap_of(store::Reader& reader, const core::Exec
     const auto before =
         history.empty() ? execution.last_event_id : history.back().previous_event_id;
     if (before.value_or(0) > after) {
-        // Too long ago to walk there, or an older program has trimmed it.
+        // Too long ago to walk there, or it was cut.
         return EventGap{cursor_of(c, after),
                         cursor_of(c, history.empty() ? *before : history.back().event_id)};
     }

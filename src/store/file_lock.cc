@@ -117,6 +117,9 @@ expected<FileLock::LockFile> FileLock::lock_file(const std::string& database_pat
         if (fcntl(file.fd, F_OFD_SETLK, &lock) != 0) {
             const int fault = errno;
             const std::string owner = read_owner(file.fd);
+            if (file.made && fault != EAGAIN && fault != EACCES) {
+                unlink(path.c_str());  // nobody can lock it here
+            }
             close(file.fd);
             return std::unexpected(not_locked(database_path, fault, owner));
         }

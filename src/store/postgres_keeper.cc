@@ -157,7 +157,15 @@ void PgKeeper::follow_clock() {
     }
     if (auto connection = speaking()) {
         if (const auto sample = ask_time(**connection, server_clock_->local())) {
+            const DurationMs before = server_clock_->ahead();
             server_clock_->learn(*sample);
+            const DurationMs back = before - server_clock_->ahead();
+            if (back > clocks_apart_ms_max) {
+                warn_("the PostgreSQL server's clock was set back by " + std::to_string(back) +
+                      " ms: here time goes at half its speed until the server has caught up; "
+                      "processes that are started meanwhile go by the server's, so leases may seem "
+                      "to end too early: start all of them anew, or wait");
+            }
         }
     }
 }

@@ -220,7 +220,7 @@ expected<std::vector<core::ExecutionEvent>> SqlReader<Statements>::history(
         s.integer(*next);
         FF_TRY(auto event, select_one<core::ExecutionEvent>(s));
         if (!event) {
-            break;  // an older program has trimmed the rest
+            break;  // the rest was cut, or an older program has trimmed it
         }
         next = event->previous_event_id;
         out.push_back(std::move(*event));

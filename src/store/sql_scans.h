@@ -22,9 +22,9 @@ namespace ff::store {
 inline constexpr std::array timer_kinds{core::TimerKind::lease, core::TimerKind::wake,
                                         core::TimerKind::retention};
 
-/// The one number a statement gives; nothing when it is null or there is no row.
 inline std::int64_t as_limit(std::size_t limit) { return static_cast<std::int64_t>(limit); }
 
+/// The one number a statement gives; nothing when it is null or there is no row.
 template <class S>
 expected<std::optional<std::int64_t>> number_of(S& s) {
     std::optional<std::int64_t> out;

@@ -114,6 +114,18 @@ TEST_P(WorkerConformance, MarkingDeadMayRevokeTheLeases) {
     EXPECT_EQ(drain(claim_by("w3")).size(), 3U);
 }
 
+TEST_P(WorkerConformance, MarkingDeadRevokesNoLeaseThatIsPastItsTime) {
+    if (!has_clock()) {
+        GTEST_SKIP() << "time cannot be moved";
+    }
+    ok(registration("w1-a"));
+    const ClaimedTask task = start();
+    after(30'000);
+    EXPECT_EQ(ok(MarkWorkerDead{"acme", "w1-a", "gone", true}).leases_revoked, 0U);
+    EXPECT_EQ(history(task.execution_id()), (std::vector<std::string>{"acquired", "expired"}));
+    EXPECT_EQ(refused(Renew{task.handle, 30'000}), "lease_expired");
+}
+
 TEST_P(WorkerConformance, MarkingDeadAnswersWaitingClaims) {
     ok(registration("w1-a"));
     const ClaimedTask task = start();

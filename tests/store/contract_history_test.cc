@@ -1,6 +1,8 @@
 // The conformance suite: histories of executions, and what a trim of events leaves of them.
 #include "store/contract.h"
 
+#include <limits>
+
 namespace ff::store::test {
 namespace {
 
@@ -114,37 +116,63 @@ TEST_P(StoreContract, events_outlive_an_execution_that_goes_before_the_trim) {
     EXPECT_EQ(rows_of_events(store()), Ids());
 }
 
-TEST_P(StoreContract, a_history_is_trimmed_to_about_its_newest_thousand) {
-    // One that is leased and given back over and over, two events an epoch.
-    const Execution row = waiting(next_eid(), route());
-    put(store(), changes(row));
-    constexpr std::uint64_t epochs = 3 * core::history_epochs;
+/// A history of two events an epoch, up to an epoch; the first event of each is `begin`.
+void put_epochs(Store& store, const Execution& row, std::uint64_t epochs, LeaseEventType begin) {
     for (std::uint64_t epoch = 0; epoch < epochs;) {
-        core::Changes batch = changes(*find_execution(store(), row.eid));
+        core::Changes batch = changes(*find_execution(store, row.eid));
         for (int i = 0; i < 64; ++i) {
             epoch += 1;
-            for (const auto type : {LeaseEventType::acquired, LeaseEventType::released}) {
+            for (const auto type : {begin, LeaseEventType::released}) {
                 batch.events.push_back(event_of(row, type));
                 batch.events.back().lease_epoch = epoch;
             }
         }
-        put(store(), batch);
+        put(store, batch);
     }
+}
+
+std::vector<core::ExecutionEvent> whole_history(Store& store, const Execution& row) {
+    const auto current = find_execution(store, row.eid);
+    return look(store, [&](Reader& r) { return r.history(*current, 9'999); });
+}
+
+constexpr std::uint64_t long_epochs = 3 * core::history_epochs;
+
+TEST_P(StoreContract, a_history_is_trimmed_to_about_its_newest_thousand) {
+    // One that is leased and given back over and over.
+    const Execution row = waiting(next_eid(), route());
+    put(store(), changes(row));
+    put_epochs(store(), row, long_epochs, LeaseEventType::acquired);
     const auto oldest_epoch = [&] {
-        const auto current = find_execution(store(), row.eid);
-        const auto found =
-            look(store(), [&](Reader& r) { return r.history(*current, 2 * epochs); });
+        const auto found = whole_history(store(), row);
         EXPECT_GE(found.size(), 1'000U);
-        EXPECT_EQ(found.front().lease_epoch, epochs);
+        EXPECT_EQ(found.front().lease_epoch, long_epochs);
         return found.back().lease_epoch;
     };
-    const auto newest = static_cast<std::int64_t>(2 * epochs);
+    const auto newest = static_cast<std::int64_t>(2 * long_epochs);
     trim_history(store(), newest / 2);
     EXPECT_EQ(oldest_epoch(), 1U) << "none of those that went begins an epoch that cuts";
     trim_history(store(), newest);
     EXPECT_EQ(oldest_epoch(), 2 * core::history_epochs + 1);
     const auto rows = look(store(), [](Reader& r) { return r.events_after(0, 9'999); });
     EXPECT_EQ(rows.size(), 2 * core::history_epochs) << "and no others are left behind";
+}
+
+TEST_P(StoreContract, long_histories_are_cut_each_by_itself_and_go_with_their_executions) {
+    const Execution taken_over = waiting(next_eid(), route());
+    const Execution other = waiting(next_eid(), taken_over.route);
+    const Execution brief = waiting(next_eid(), taken_over.route);
+    put(store(), changes(taken_over, other, brief, event_of(brief, LeaseEventType::acquired)));
+    put_epochs(store(), taken_over, long_epochs, LeaseEventType::reclaimed);
+    put_epochs(store(), other, long_epochs, LeaseEventType::acquired);
+    trim_history(store(), std::numeric_limits<std::int64_t>::max());
+    for (const Execution& row : {taken_over, other}) {
+        const auto found = whole_history(store(), row);
+        ASSERT_FALSE(found.empty());
+        EXPECT_EQ(found.back().lease_epoch, 2 * core::history_epochs + 1);
+        put(store(), deletion(row.eid));
+    }
+    EXPECT_EQ(rows_of_events(store()), (Ids{1})) << "the brief one's";
 }
 
 TEST_P(StoreContract, a_history_that_is_left_does_not_move_the_mark_back) {

@@ -432,9 +432,9 @@ expected<EventCursor> resolve(const EventCursor& cursor, EventFamily family, con
 
 namespace {
 
-/// What a timeline behind `after` lacks; `history` is what was found of it. The newest of the history
-/// are kept as long as its execution; of other families nobody knows whether the execution was in
-/// what went, so all that were there then are told.
+/// What a timeline behind `after` lacks; `history` is what was found of it. The newest of the
+/// history are kept as long as its execution; of other families nobody knows whether the execution
+/// was in what went, so all that were there then are told.
 expected<std::optional<EventGap>> gap_of(store::Reader& reader, const core::Execution& execution,
                                          const std::vector<core::ExecutionEvent>& history,
                                          std::int64_t after, const ReadContext& c) {

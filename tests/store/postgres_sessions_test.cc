@@ -1,41 +1,15 @@
 // How a PostgreSQL store is opened beside others, what its sessions remember and whom it tells.
-#include <gtest/gtest.h>
+#include "store/postgres_fixture.h"
 
 #include <algorithm>
 #include <future>
 
-#include "store/contract.h"
-#include "store/location.h"
-#include "store/postgres_db.h"
 #include "store/postgres_keeper.h"
-#include "store/postgres_store.h"
-#include "support/postgres.h"
 
 namespace ff::store::test {
 namespace {
 
-class PostgresSessions : public testing::Test {
-  protected:
-    void SetUp() override {
-        if (support::postgres_address().empty()) {
-            GTEST_SKIP() << "there is no PostgreSQL server; see scripts/postgres.sh";
-        }
-        url_ = support::postgres_store(folder_.file("store"));
-    }
-    static expected<std::unique_ptr<PostgresStore>> open_at(const std::string& url,
-                                                            const EngineOptions& options = {}) {
-        FF_TRY(const Location location, parse_location(url));
-        return PostgresStore::open(location, options);
-    }
-    std::unique_ptr<PostgresStore> open(const EngineOptions& options = {}) {
-        auto store = open_at(url_, options);
-        EXPECT_TRUE(store) << store.error().message();
-        return std::move(*store);
-    }
-
-    TempDir folder_;
-    std::string url_;
-};
+class PostgresSessions : public Postgres {};
 
 TEST_F(PostgresSessions, openers_of_a_role_with_its_own_isolation_migrate_once) {
     const std::string url = url_ + "%20-cdefault_transaction_isolation%3Dserializable";

@@ -2,13 +2,22 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <vector>
 
 #include <ff/ids.h>
 
 namespace ff {
+
+/// So long after a time; the last time there is when that is further than numbers go.
+constexpr TimestampMs later(TimestampMs at, std::chrono::milliseconds by) {
+    TimestampMs sum = 0;
+    return __builtin_add_overflow(at, by.count(), &sum) ? std::numeric_limits<TimestampMs>::max()
+                                                        : sum;
+}
 
 /// Gives the time; thread-safe; never gives less than it gave before.
 class Clock {

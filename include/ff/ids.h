@@ -130,6 +130,8 @@ bool is_namespaced_tag_key(std::string_view key);
 
 /// Cuts at a UTF-8 boundary so that at most `bytes_max` bytes remain.
 std::string truncate_utf8(std::string text, std::size_t bytes_max);
+/// What can be kept of any bytes as text: NUL, and what is no UTF-8, become question marks.
+std::string readable_text(std::string text, std::size_t bytes_max);
 bool is_valid_utf8(std::string_view text);
 
 /// Makes identifiers and random numbers. Not thread-safe; each user has its own.

@@ -358,6 +358,15 @@ bool is_namespaced_tag_key(std::string_view key) {
 
 // ---------------------------------------------------------------------------------------- text
 
+std::string readable_text(std::string text, std::size_t bytes_max) {
+    std::ranges::replace(text, '\0', '?');
+    if (!is_valid_utf8(text)) {
+        std::ranges::replace_if(
+            text, [](char c) { return static_cast<unsigned char>(c) > 0x7E; }, '?');
+    }
+    return truncate_utf8(std::move(text), bytes_max);
+}
+
 std::string truncate_utf8(std::string text, std::size_t bytes_max) {
     if (text.size() <= bytes_max) {
         return text;

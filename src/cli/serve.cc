@@ -91,6 +91,13 @@ ExitCode serve_until_told(http::ServerConfig config, const StopSignals& signals,
     if (!serving) {
         return refuse_boot(serving.error());
     }
+    if (const auto report = (*serving)->engine().run(ReadStoreReport{})) {
+        log.info("store open", {{"store", report->family},
+                                {"durability", report->durability},
+                                {"schema", report->prepared}});
+    } else {
+        log.warn("the store does not say what it is", {{"error", report.error().message()}});
+    }
     log.info("HTTP API listening", {{"addr", (*serving)->url()}, {"version", FF_VERSION}});
     ready((*serving)->url());
     signals.wait();

@@ -336,7 +336,7 @@ expected<SubmitFlow> FlowBuilder::build(Clock& clock, std::string ns) const {
     op.ns = std::move(ns);
     op.settings = settings_;
     if (deadline_) {
-        op.settings.deadline_at = clock.now() + deadline_->count();
+        op.settings.deadline_at = later(clock.now(), *deadline_);
     }
     op.tags = tags_;
     op.edges = edges();

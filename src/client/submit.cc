@@ -145,7 +145,7 @@ expected<CreateExecution> Submit::build(Clock& clock) const {
         op.lane_id = "default";
     }
     if (delay_) {
-        op.delay_until = clock.now() + delay_->count();
+        op.delay_until = later(clock.now(), *delay_);
     }
     if (policy_) {
         op.policy = policy_->to_json();

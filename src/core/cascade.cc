@@ -385,7 +385,7 @@ Decision<bool> decide(const Snapshot& view, const HandleFlowDue& args, const Con
         changes.put_flows.push_back(std::move(flow));
         return {true, std::move(changes)};
     }
-    if (flow.node_count == 0 && flow.created_at + ctx.settings.retention_ms <= ctx.now) {
+    if (flow.node_count == 0 && empty_flow_goes_at(flow, ctx.settings.retention_ms) <= ctx.now) {
         changes.delete_flows.push_back(flow.id);
         return {true, std::move(changes)};
     }

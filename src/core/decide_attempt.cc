@@ -152,9 +152,8 @@ Decision<StateResult> decide(const Snapshot& view, const Complete& args, const C
 // --------------------------------------------------------------------------------------- fail
 
 expected<void> validate(Fail& args) {
-    FF_TRY_VOID(check_text("failure_reason", args.failure_reason));
     FF_TRY_VOID(check_label("failure_category", args.failure_category, 0, 256));
-    args.failure_reason = truncate_utf8(std::move(args.failure_reason), failure_reason_bytes_max);
+    args.failure_reason = readable_text(std::move(args.failure_reason), failure_reason_bytes_max);
     return {};
 }
 

@@ -80,6 +80,9 @@ Decision<RevokeResult> decide(const Snapshot& view, const RevokeLease& args, con
         found->worker_instance_id != args.worker_instance_id) {
         return already("different_worker_instance_id");
     }
+    if (!found->lease_id) {
+        return ff::fail(ErrorCode::corruption, "lease_id: missing");
+    }
     if (args.expected_lease_id && found->lease_id != args.expected_lease_id) {
         return ff::fail(ErrorCode::stale_lease, "the current lease is another one");
     }
@@ -258,7 +261,12 @@ namespace {
 /// Of each attempt it has had.
 std::vector<StreamKey> streams_of(const Execution& e) {
     std::vector<StreamKey> keys;
-    for (std::uint32_t i = 0; e.current_attempt_index && i <= *e.current_attempt_index; ++i) {
+    // The smaller of two numbers that say the same: one may be damaged.
+    const std::uint64_t by_index =
+        e.current_attempt_index ? std::uint64_t{*e.current_attempt_index} + 1 : 0;
+    const auto count =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(by_index, e.total_attempt_count));
+    for (std::uint32_t i = 0; i < count; ++i) {
         keys.push_back({e.eid, i});
     }
     return keys;
@@ -344,6 +352,16 @@ expected<void> time_out_attempt(const Snapshot& view, Execution& e, Changes& cha
     return {};
 }
 
+/// How long a member that its flow still needs is kept before it is looked at again: the retention,
+/// but the longer it has waited the less often it is looked at.
+DurationMs next_look(const Execution& e, const Context& ctx) {
+    constexpr DurationMs soonest_ms = 1'000;
+    constexpr DurationMs latest_ms = 60'000;
+    const DurationMs kept = ctx.now - e.completed_at.value_or(e.last_transition_at);
+    return std::max(e.retention_ms.value_or(ctx.settings.retention_ms),
+                    std::clamp(kept, soonest_ms, latest_ms));
+}
+
 }  // namespace
 
 Decision<bool> decide(const Snapshot& view, const HandleDue& args, const Context& ctx) {
@@ -389,7 +407,9 @@ Decision<bool> decide(const Snapshot& view, const HandleDue& args, const Context
         waits.close_expired_pending(ctx.now);
         waits.put(e, changes);
     }
-    if (is_terminal(e.state) && act(due(next_due(e, ctx.settings.retention_ms), ctx.now))) {
+    // What ends here goes in a later transaction, even when it is kept for no time: its end is told,
+    // its edges are resolved and what it held is given back first.
+    if (is_terminal(found->state) && act(due(next_due(e, ctx.settings.retention_ms), ctx.now))) {
         const Flow* flow = view.flow_of(e);
         if (flow == nullptr || flow->live == 0) {
             if (sheds_frames(view, e, args.frames_max, changes)) {
@@ -399,7 +419,7 @@ Decision<bool> decide(const Snapshot& view, const HandleDue& args, const Context
             changes.delete_executions.push_back(e.eid);
             return {true, std::move(changes)};
         }
-        e.retain_until = ctx.now + e.retention_ms.value_or(ctx.settings.retention_ms);
+        e.retain_until = ctx.now + next_look(e, ctx);
     }
     // Put even when nothing was due: that re-arms the timer that fired early.
     changes.put_executions.push_back(std::move(e));

@@ -208,6 +208,10 @@ void reads(const SetExecutionTags& args, ReadSet& set) {
 
 namespace {
 
+std::unexpected<Error> input_lost() {
+    return ff::fail(ErrorCode::corruption, "input: missing, and with it the tags");
+}
+
 LogEvent tag_event(const Snapshot& view, const Execution& e, std::string type, js::Object payload,
                    const Tags& tags, TimestampMs now) {
     LogEvent event;
@@ -232,6 +236,9 @@ Decision<CountResult> decide(const Snapshot& view, const SetExecutionTags& args,
         return ff::fail(ErrorCode::execution_not_found);
     }
     Execution e = *found;
+    if (view.input(e) == nullptr) {
+        return input_lost();
+    }
     ExecutionInput input = *view.input(e);
     Changes changes;
     std::vector<std::pair<std::string, js::Object>> changed;
@@ -277,6 +284,9 @@ Decision<CountResult> decide(const Snapshot& view, const RemoveExecutionTag& arg
         return ff::fail(ErrorCode::execution_not_found);
     }
     Execution e = *found;
+    if (view.input(e) == nullptr) {
+        return input_lost();
+    }
     ExecutionInput input = *view.input(e);
     auto it = input.tags.find(args.key);
     if (it == input.tags.end()) {

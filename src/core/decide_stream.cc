@@ -57,12 +57,11 @@ expected<void> check_owner(const Execution& e, const LeaseRef& lease, TimestampM
     if (e.state.phase != LifecyclePhase::active) {
         return ff::fail(ErrorCode::stream_closed);
     }
-    const bool current =
-        e.state.ownership == OwnershipState::leased && e.lease_expires_at &&
-        *e.lease_expires_at > now && lease.lease_id == e.lease_id &&
-        lease.lease_epoch == e.lease_epoch &&
-        lease.attempt_id.value_or(*e.current_attempt_id) == e.current_attempt_id &&
-        lease.attempt_index.value_or(*e.current_attempt_index) == e.current_attempt_index;
+    const bool current = e.state.ownership == OwnershipState::leased && e.lease_expires_at &&
+                         *e.lease_expires_at > now && lease.lease_id == e.lease_id &&
+                         lease.lease_epoch == e.lease_epoch &&
+                         (!lease.attempt_id || lease.attempt_id == e.current_attempt_id) &&
+                         (!lease.attempt_index || lease.attempt_index == e.current_attempt_index);
     return current ? expected<void>() : ff::fail(ErrorCode::stale_owner_cannot_append);
 }
 

@@ -99,13 +99,18 @@ bool is_held(const Flow& flow) {
            (flow.paused || flow.max_active_members > 0 || flow.limited || is_being_cancelled(flow));
 }
 
+TimestampMs empty_flow_goes_at(const Flow& flow, DurationMs retention_default_ms) {
+    constexpr DurationMs least_ms = 60'000;
+    return flow.created_at + std::max(retention_default_ms, least_ms);
+}
+
 void arm_flow(Flow& flow, DurationMs retention_default_ms) {
     flow.timer_at.reset();
     if (flow.state == FlowState::open) {
         take_earlier(flow.timer_at, flow.deadline_at);
     }
     if (flow.node_count == 0) {
-        take_earlier(flow.timer_at, flow.created_at + retention_default_ms);
+        take_earlier(flow.timer_at, empty_flow_goes_at(flow, retention_default_ms));
     }
     flow.held = is_held(flow);
 }

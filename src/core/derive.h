@@ -74,6 +74,8 @@ void arm_timer(const std::optional<Execution>& stored, Execution& current, Times
 bool is_being_cancelled(const Flow& flow);
 /// Must a claim look at the flow before it takes a member?
 bool is_held(const Flow& flow);
+/// When a flow without members goes: not before whoever made it has had the time to add the first.
+TimestampMs empty_flow_goes_at(const Flow& flow, DurationMs retention_default_ms);
 /// Sets `timer_at` and `held` of a flow.
 void arm_flow(Flow& flow, DurationMs retention_default_ms);
 

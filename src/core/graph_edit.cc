@@ -324,8 +324,7 @@ void GraphEdit::count_end(const FlowId& flow_id, std::string_view ending) {
         return;
     }
     Flow& flow = change_flow(flow_id);
-    FF_CHECK(flow.live > 0, "a flow counts fewer live members than it has");
-    flow.live -= 1;
+    flow.live -= flow.live > 0 ? 1 : 0;  // a damaged count stops nobody
     const bool bad = ending == "failed" || ending == "cancelled" || ending == "expired";
     flow.bad += bad ? 1 : 0;
     if (bad && ending != "cancelled" && flow.state == FlowState::open && flow.live > 0 &&
@@ -341,8 +340,7 @@ void GraphEdit::uncount_end(const FlowId& flow_id, const Execution& member) {
     Flow& flow = change_flow(flow_id);
     flow.live += 1;
     if (is_bad_end(member)) {
-        FF_CHECK(flow.bad > 0, "a flow counts fewer failed members than it has");
-        flow.bad -= 1;
+        flow.bad -= flow.bad > 0 ? 1 : 0;
     }
     if (flow.state == FlowState::completed || flow.state == FlowState::failed) {
         flow.state = FlowState::open;

@@ -434,13 +434,19 @@ void add_if(js::Object& object, std::string_view name, const std::optional<T>& v
     }
 }
 
+/// What is no number becomes one that no double holds: whoever reads the policy refuses it.
+js::Value multiplier_of(const Backoff& backoff) {
+    return std::isfinite(backoff.multiplier) ? js::Value(backoff.multiplier)
+                                             : js::Value(js::Number{"1e999"});
+}
+
 js::Value to_value(const Backoff& backoff) {
     switch (backoff.type) {
         case Backoff::Type::exponential:
             return js::Object{{"type", "exponential"},
                               {"initial_delay_ms", backoff.initial_delay_ms},
                               {"max_delay_ms", backoff.max_delay_ms},
-                              {"multiplier", backoff.multiplier},
+                              {"multiplier", multiplier_of(backoff)},
                               {"jitter", backoff.jitter}};
         case Backoff::Type::fixed:
             return js::Object{{"type", "fixed"}, {"delay_ms", backoff.delay_ms}};

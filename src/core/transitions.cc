@@ -26,7 +26,34 @@ std::optional<std::string> non_empty(std::optional<std::string> text) {
     return text && !text->empty() ? std::move(text) : std::nullopt;
 }
 
-void set_state(Execution& e, const StateVector& state, TimestampMs now) {
+namespace {
+
+/// What the state of its attempt must be, by the rest of the vector.
+AttemptState attempt_state_in(const StateVector& state, bool attempted) {
+    switch (state.phase) {
+        case LifecyclePhase::runnable:
+            return attempted ? AttemptState::attempt_interrupted
+                             : AttemptState::pending_first_attempt;
+        case LifecyclePhase::active:
+            return state.ownership == OwnershipState::leased ? AttemptState::running_attempt
+                                                             : AttemptState::attempt_interrupted;
+        case LifecyclePhase::suspended: return AttemptState::attempt_interrupted;
+        default: break;
+    }
+    const bool without_attempt =
+        state.outcome != TerminalOutcome::success && state.outcome != TerminalOutcome::failed;
+    return attempted || !without_attempt               ? AttemptState::attempt_terminal
+           : state.outcome == TerminalOutcome::skipped ? AttemptState::none
+                                                       : AttemptState::pending_first_attempt;
+}
+
+}  // namespace
+
+void set_state(Execution& e, StateVector state, TimestampMs now) {
+    if (!is_legal(state) && !is_legal(e.state)) {
+        // What was damaged in the store is mended by the next transition.
+        state.attempt_state = attempt_state_in(state, e.total_attempt_count > 0);
+    }
     FF_CHECK(is_legal(state), "illegal state vector");
     e.state = state;
     e.holds_flow_slot = e.holds_flow_slot && state.phase == LifecyclePhase::active;
@@ -68,7 +95,8 @@ std::optional<std::string> tags_json(const Snapshot& view, const Execution& e) {
     if (!e.has_tags) {
         return std::nullopt;
     }
-    return tags_json(view.input(e)->tags);
+    const ExecutionInput* input = view.input(e);
+    return input != nullptr ? std::optional(tags_json(input->tags)) : std::nullopt;
 }
 
 ExecutionEvent lease_event(const Snapshot& view, const Execution& e, LeaseEventType type,

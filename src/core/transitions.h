@@ -18,12 +18,12 @@ namespace ff::core {
 std::optional<std::string> non_empty(std::optional<std::string> text);
 
 /// A transition: all six dimensions at once, the label derived, both times stamped.
-void set_state(Execution& e, const StateVector& state, TimestampMs now);
+void set_state(Execution& e, StateVector state, TimestampMs now);
 
 /// `execution_not_active` with its four details.
 Error not_active(const Execution& e);
 
-/// The tags as JSON for an event, or nothing when there are none.
+/// The tags as JSON for an event, or nothing when there are none, or the row that has them is lost.
 std::optional<std::string> tags_json(const Snapshot& view, const Execution& e);
 std::string tags_json(const Tags& tags);
 

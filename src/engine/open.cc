@@ -30,11 +30,11 @@ namespace {
 /// One engine per store per process: a second opener gets the first one's engine.
 struct Registry {
     struct Entry {
-        std::weak_ptr<Engine> engine;  ///< expired while its engine is being closed
+        std::weak_ptr<Engine> engine;  ///< empty while it is being opened, expired while closed
         EngineOptions options;
     };
     std::mutex mutex;
-    std::condition_variable closed;
+    std::condition_variable settled;    ///< an opening or a closing is over
     std::map<std::string, Entry> open;  // guarded by mutex
 };
 
@@ -127,6 +127,7 @@ expected<void> check_options(const EngineOptions& options) {
         }
         return {};
     };
+    FF_TRY_VOID(in_range("flow_partitions", options.flow_partitions.value_or(1), 1, 65'535));
     FF_TRY_VOID(in_range("pool_size", options.pool_size, 1, 1'000));
     FF_TRY_VOID(in_range("writers", options.writers, 1, 2));
     FF_TRY_VOID(in_range("busy_timeout_ms", options.busy_timeout_ms, 0, 3'600'000));
@@ -165,20 +166,32 @@ expected<std::shared_ptr<Engine>> Engine::open(const std::string& store,
     for (auto it = open.find(location.identity); it != open.end();
          it = open.find(location.identity)) {
         if (auto engine = it->second.engine.lock()) {
-            if (!same_tuning(it->second.options, options)) {
+            const bool same = same_tuning(it->second.options, options);
+            lock.unlock();
+            if (!same) {
                 warn(options, store + " is open already: the options of this opening are ignored");
             }
             return engine;
         }
-        registry().closed.wait(lock);  // its last user has let it go: it is being closed
+        registry().settled.wait(lock);
     }
-    FF_TRY(auto started, start(location, options));
-    const auto engine = share(std::move(started), [identity = location.identity] {
+    // Others may open other stores meanwhile: this one may be slow.
+    open[location.identity] = {{}, options};
+    lock.unlock();
+    const auto forget = [identity = location.identity] {
         std::lock_guard relock(registry().mutex);
         registry().open.erase(identity);
-        registry().closed.notify_all();
-    });
-    open[location.identity] = {engine, options};
+        registry().settled.notify_all();
+    };
+    auto started = start(location, options);
+    if (!started) {
+        forget();
+        return std::unexpected(std::move(started).error());
+    }
+    auto engine = share(std::move(*started), forget);
+    lock.lock();
+    open[location.identity].engine = engine;
+    registry().settled.notify_all();
     return engine;
 }
 

@@ -368,6 +368,9 @@ expected<SearchExecutions> checked(SearchExecutions op) {
         return ff::fail(ErrorCode::invalid_input,
                         "tags: at most 16 (got " + std::to_string(op.tags.size()) + ")");
     }
+    if (op.lane_id) {
+        FF_TRY_VOID(check_lane("lane_id", *op.lane_id));
+    }
     for (const auto& [key, value] : op.tags) {
         FF_TRY_VOID(core::check_text("tag key", key));
         FF_TRY_VOID(core::check_text("tag value of " + key, value));

@@ -477,7 +477,9 @@ class SuspendedWalk {
 }  // namespace
 
 expected<SuspendedPage> answer(const ListSuspended& op, const ReadContext& c) {
-    FF_TRY_VOID(core::check_text("lane_id", op.lane_id.value_or("")));
+    if (op.lane_id) {
+        FF_TRY_VOID(check_lane("lane_id", *op.lane_id));
+    }
     SuspendedPage page;
     if (op.limit == 0) {
         return page;

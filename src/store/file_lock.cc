@@ -52,6 +52,13 @@ expected<void> check_names(const std::string& database_path) {
 }
 
 /// The descriptor that holds the second lock.
+Error cannot_lock(const std::string& path, int fault) {
+    return {ErrorCode::store_open_failed,
+            "cannot lock " + path + ": " + std::strerror(fault) +
+                "; the store must be on a file system with locks",
+            {}};
+}
+
 expected<int> lock_database(const std::string& path) {
     const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (fd < 0) {
@@ -60,7 +67,11 @@ expected<int> lock_database(const std::string& path) {
     }
     struct flock lock = far_byte();
     if (fcntl(fd, F_OFD_SETLK, &lock) != 0) {
+        const int fault = errno;
         close(fd);
+        if (fault != EAGAIN && fault != EACCES) {
+            return std::unexpected(cannot_lock(path, fault));
+        }
         return ff::fail(ErrorCode::store_in_use,
                         path + " is in use by another process, whose file " + path +
                             "-lock was removed; stop it first, or connect to it instead");
@@ -78,10 +89,7 @@ bool has_name(int fd, const std::string& path) {
 
 Error not_locked(const std::string& database_path, int fault, const std::string& owner) {
     if (fault != EAGAIN && fault != EACCES) {
-        return {ErrorCode::store_open_failed,
-                "cannot lock " + database_path + "-lock: " + std::strerror(fault) +
-                    "; the store must be on a file system with locks",
-                {}};
+        return cannot_lock(database_path + "-lock", fault);
     }
     return {ErrorCode::store_in_use,
             database_path + " is in use by " + (owner.empty() ? "another process" : owner) +

@@ -128,29 +128,43 @@ constexpr std::uint16_t default_partitions(Dialect dialect) {
     return dialect == Dialect::postgres ? 256 : 1;
 }
 
-/// The partition counts of a store: kept when it is new, compared otherwise. `partition_mismatch`.
+inline const std::string stored_flow_partitions =
+    "SELECT count FROM ff_partition_config WHERE family = 'flow'";
+
+/// `partition_mismatch` when a store that is there has another count than is asked for.
 template <class Db>
-expected<PartitionCounts> settle_partitions(Db& db, const EngineOptions& options) {
+expected<void> check_partitions(Db& db, const EngineOptions& options) {
     if (options.flow_partitions && *options.flow_partitions == 0) {
         return ff::fail(ErrorCode::invalid_config, "the partition count must be at least 1");
     }
-    const std::string stored_flow = "SELECT count FROM ff_partition_config WHERE family = 'flow'";
-    FF_TRY(std::string stored, db.scalar(stored_flow));
-    if (stored.empty()) {
-        const std::uint16_t count =
-            options.flow_partitions.value_or(default_partitions(Db::dialect));
-        FF_TRY_VOID(run_once(db, stored_flow,
-                             {"INSERT INTO ff_partition_config (family, count) VALUES ('flow', " +
-                              std::to_string(count) + "), ('budget', 1), ('quota', 1)"}));
-        FF_TRY(stored, db.scalar(stored_flow));
+    FF_TRY(const int version, schema_version(db));
+    if (version == 0 || !options.flow_partitions) {
+        return {};
     }
-    if (options.flow_partitions && std::to_string(*options.flow_partitions) != stored) {
+    FF_TRY(const std::string stored, db.scalar(stored_flow_partitions));
+    if (!stored.empty() && std::to_string(*options.flow_partitions) != stored) {
         return ff::fail(ErrorCode::partition_mismatch,
                         "partition count mismatch: stored=" + stored +
                             " configured=" + std::to_string(*options.flow_partitions));
     }
+    return {};
+}
+
+/// The partition counts of a store: kept when it is new, compared otherwise. `partition_mismatch`.
+template <class Db>
+expected<PartitionCounts> settle_partitions(Db& db, const EngineOptions& options) {
+    FF_TRY(std::string stored, db.scalar(stored_flow_partitions));
+    if (stored.empty()) {
+        const std::uint16_t count =
+            options.flow_partitions.value_or(default_partitions(Db::dialect));
+        FF_TRY_VOID(run_once(db, stored_flow_partitions,
+                             {"INSERT INTO ff_partition_config (family, count) VALUES ('flow', " +
+                              std::to_string(count) + "), ('budget', 1), ('quota', 1)"}));
+        FF_TRY(stored, db.scalar(stored_flow_partitions));
+    }
+    FF_TRY_VOID(check_partitions(db, options));
     PartitionCounts counts;
-    counts.flow = static_cast<std::uint16_t>(std::stoi(stored));
+    FF_TRY(counts.flow, stored_partition_count(stored));
     return counts;
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "store/placed_file.h"
+#include "store/schema.h"
 
 namespace ff::store {
 
@@ -588,7 +589,7 @@ expected<int> schema_version(PgConnection& db) {
     }
     FF_TRY(const std::string version,
            db.scalar("SELECT COALESCE(MAX(version), 0) FROM ff_schema_migration"));
-    return std::stoi(version);
+    return stored_version(version);
 }
 
 expected<int> schema_version(PgInside& db) { return schema_version(*db.db_); }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "store/postgres_internal.h"
+#include "store/prepare.h"
 #include "store/sql_scans.h"
 
 namespace ff::store {
@@ -61,15 +62,20 @@ expected<void> PostgresStore::know_routes(const std::vector<RouteId>& needed) {
 
 expected<void> PostgresStore::take_executions(PgRows& rows, Snapshot& snapshot) {
     std::vector<RouteId> needed;
+    std::vector<Execution> taken;
     while (rows.next()) {
         FF_TRY(auto row, take<Execution>(rows));
         note_transaction(rows);
         needed.push_back(row.route);
+        taken.push_back(std::move(row));
+    }
+    FF_TRY_VOID(know_routes(needed));
+    for (Execution& row : taken) {
         ExecutionCell& cell = snapshot.cell(row.id);
         cell.execution.load(std::move(row));
         found_cell(cell, snapshot);
     }
-    return know_routes(needed);
+    return {};
 }
 
 namespace {
@@ -409,11 +415,18 @@ expected<void> PostgresStore::load(const core::ReadSet& set, Snapshot& snapshot)
     FF_TRY_VOID(learn_routes());
     FF_TRY_VOID(settle_members(set, snapshot, members));
     for (std::size_t i = 0; i < held.size(); ++i) {
-        core::ReadSet leased;
-        for (const ExecutionId& id : held[i]) {
-            leased.need(id, core::InputNeed::if_tagged);
+        const auto load_held = [&](std::span<const ExecutionId> ids) {
+            core::ReadSet leased;
+            for (const ExecutionId& id : ids) {
+                leased.need(id, core::InputNeed::if_tagged);
+            }
+            return load(leased, snapshot);
+        };
+        if (!load_held(held[i])) {
+            FF_TRY(held[i], load_readable(held[i], [&](const ExecutionId& id) {
+                       return load_held({&id, 1});
+                   }));
         }
-        FF_TRY_VOID(load(leased, snapshot));
         snapshot.load_leased_by(set.leased_by[i], std::move(held[i]));
     }
     return {};

@@ -60,6 +60,7 @@ expected<void> PostgresStore::start(const Location& location, const EngineOption
     FF_TRY_VOID(check_server(*connection));
     FF_TRY_VOID(check_search_path(*connection));
     FF_TRY_VOID(check_names(*connection));
+    FF_TRY_VOID(check_partitions(*connection, options));  // who is refused changes nothing
     FF_TRY(info_.migration, migrate(*connection));
     FF_TRY(info_.partitions, settle_partitions(*connection, options));
     FF_TRY(connection, connect(false));
@@ -125,7 +126,7 @@ expected<void> PostgresStore::use(std::unique_ptr<PgConnection> connection) {
 
 expected<void> PostgresStore::draw_slot() {
     FF_TRY(const std::string slot, db_->scalar("SELECT nextval('ff_process_slot')"));
-    slot_ = std::stoll(slot);
+    FF_TRY(slot_, stored_row_number(slot));
     return {};
 }
 
@@ -133,7 +134,8 @@ expected<void> PostgresStore::draw_slot() {
 /// clock was ahead are passed over.
 expected<void> PostgresStore::begin_above_old_numbers() {
     FF_TRY(const std::string highest, db_->scalar(sql::highest_eid));
-    note_eid(std::stoll(highest));
+    FF_TRY(const std::int64_t eid, stored_row_number(highest));
+    note_eid(eid);
     return {};
 }
 

@@ -26,6 +26,24 @@ void forget_deleted(core::ExecutionCell& cell);
 std::vector<core::FlowWorkKey> load_due_work(std::vector<core::FlowWork> rows,
                                              core::Snapshot& snapshot);
 
+/// Loads each by `load`; answers with those that can be read. One that cannot is the reconciler's
+/// to tell of, and keeps nothing from the others.
+template <class Load>
+expected<std::vector<ExecutionId>> load_readable(const std::vector<ExecutionId>& ids,
+                                                 const Load& load) {
+    std::vector<ExecutionId> readable;
+    for (const ExecutionId& id : ids) {
+        const expected<void> loaded = load(id);
+        if (loaded) {
+            readable.push_back(id);
+        } else if (loaded.error().code != ErrorCode::corruption &&
+                   loaded.error().code != ErrorCode::store_corrupt) {
+            return std::unexpected(loaded.error());
+        }
+    }
+    return readable;
+}
+
 /// Is the flow known to be none of the store's? Then it has no edges, groups and work there.
 bool is_new_flow(const core::Snapshot& snapshot, const FlowId& id);
 

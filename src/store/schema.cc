@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <limits>
 #include <utility>
 
 #include <ff/ids.h>
@@ -706,6 +708,39 @@ expected<void> check_known_version(int version) {
                             "; let an engine of this version open it once");
     }
     return {};
+}
+
+expected<std::int64_t> stored_number(const std::string& text, const char* what, std::int64_t low,
+                                     std::int64_t high) {
+    std::int64_t number = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc{} || rest != end || number < low || number > high) {
+        return ff::fail(ErrorCode::store_corrupt,
+                        std::string(what) + " is '" + text + "', not a number from " +
+                            std::to_string(low) + " to " + std::to_string(high) +
+                            "; restore the store from a backup");
+    }
+    return number;
+}
+
+expected<std::int64_t> stored_row_number(const std::string& text) {
+    // Room for those to come: more than can be made.
+    constexpr std::int64_t most =
+        std::numeric_limits<std::int64_t>::max() - (std::int64_t{1} << 48);
+    return stored_number(text, "the highest row number", 0, most);
+}
+
+expected<int> stored_version(const std::string& text) {
+    FF_TRY(const std::int64_t version,
+           stored_number(text, "the schema version", 0, std::numeric_limits<int>::max()));
+    return static_cast<int>(version);
+}
+
+expected<std::uint16_t> stored_partition_count(const std::string& text) {
+    FF_TRY(const std::int64_t count, stored_number(text, "the stored partition count", 1,
+                                                   std::numeric_limits<std::uint16_t>::max()));
+    return static_cast<std::uint16_t>(count);
 }
 
 std::string checksum(const Migration& migration) {

@@ -30,6 +30,15 @@ std::string expand(std::string_view text, Dialect dialect);
 /// one. For who only reads; an engine migrates.
 expected<void> check_known_version(int version);
 
+/// A number of the store's own book-keeping, as a scalar gives it: `store_corrupt` when it is none
+/// from `low` to `high`.
+expected<std::int64_t> stored_number(const std::string& text, const char* what, std::int64_t low,
+                                     std::int64_t high);
+/// The highest number of a row.
+expected<std::int64_t> stored_row_number(const std::string& text);
+expected<int> stored_version(const std::string& text);
+expected<std::uint16_t> stored_partition_count(const std::string& text);
+
 /// Guards against a migration that was edited after it was applied.
 std::string checksum(const Migration& migration);
 

@@ -85,33 +85,44 @@ Statement& Statement::operator=(Statement&& other) noexcept {
 
 Statement::~Statement() { sqlite3_finalize(handle_); }
 
-void Statement::null() { sqlite3_bind_null(handle_, ++parameter_); }
+void Statement::null() { note_bind(sqlite3_bind_null(handle_, ++parameter_)); }
 
-void Statement::integer(std::int64_t value) { sqlite3_bind_int64(handle_, ++parameter_, value); }
+void Statement::integer(std::int64_t value) {
+    note_bind(sqlite3_bind_int64(handle_, ++parameter_, value));
+}
 
 void Statement::text(std::string_view value) {
-    sqlite3_bind_text64(handle_, ++parameter_, value.data() != nullptr ? value.data() : "",
-                        value.size(), SQLITE_STATIC, SQLITE_UTF8);
+    note_bind(sqlite3_bind_text64(handle_, ++parameter_,
+                                  value.data() != nullptr ? value.data() : "", value.size(),
+                                  SQLITE_STATIC, SQLITE_UTF8));
 }
 
 void Statement::bytes(std::string_view value) {
     // A null pointer would bind NULL; an empty blob is not that.
-    sqlite3_bind_blob64(handle_, ++parameter_, value.data() != nullptr ? value.data() : "",
-                        value.size(), SQLITE_STATIC);
+    note_bind(sqlite3_bind_blob64(handle_, ++parameter_,
+                                  value.data() != nullptr ? value.data() : "", value.size(),
+                                  SQLITE_STATIC));
 }
 
 void Statement::text_copy(const std::string& value) {
-    sqlite3_bind_text64(handle_, ++parameter_, value.data(), value.size(), SQLITE_TRANSIENT,
-                        SQLITE_UTF8);
+    note_bind(sqlite3_bind_text64(handle_, ++parameter_, value.data(), value.size(),
+                                  SQLITE_TRANSIENT, SQLITE_UTF8));
 }
 
 void Statement::bytes_copy(const std::string& value) {
-    sqlite3_bind_blob64(handle_, ++parameter_, value.data(), value.size(), SQLITE_TRANSIENT);
+    note_bind(
+        sqlite3_bind_blob64(handle_, ++parameter_, value.data(), value.size(), SQLITE_TRANSIENT));
 }
 
 expected<bool> Statement::step() {
     column_ = 0;
     corrupt_.clear();
+    if (bind_fault_ != SQLITE_OK) {
+        // What was bound before would be written in its place.
+        Error error = sqlite_error(db_, std::exchange(bind_fault_, SQLITE_OK), "binding a value");
+        reset();
+        return std::unexpected(std::move(error));
+    }
     const int code = sqlite3_step(handle_);
     if (code == SQLITE_ROW) {
         return true;

@@ -59,9 +59,12 @@ class Statement {
     [[nodiscard]] explicit operator bool() const { return handle_ != nullptr; }
 
   private:
+    void note_bind(int code) { bind_fault_ = bind_fault_ == 0 ? code : bind_fault_; }
+
     sqlite3* db_ = nullptr;
     sqlite3_stmt* handle_ = nullptr;
     int parameter_ = 0;
+    int bind_fault_ = 0;  ///< the first since the last step
     int column_ = 0;
     std::string corrupt_;
 };

@@ -90,12 +90,12 @@ void SqliteStore::maintain() {
     }
     if (code != SQLITE_OK && code != SQLITE_BUSY) {
         pages_at_checkpoint_ = log_pages_;  // not again before as much has come on top
-        if (!std::exchange(checkpoint_failing_, true)) {
+        if (log_pages_ > 2 * warned_pages_) {
+            warned_pages_ = log_pages_;
             warn_(sqlite_error(db_->handle(), code, "copying the log into " + path_).message());
         }
         return;
     }
-    checkpoint_failing_ = false;
     // All copied: the next commit starts the log anew, unless somebody still reads from it.
     // Otherwise a reader holds some back. We try again when as much has come on top.
     pages_at_checkpoint_ = in_log;

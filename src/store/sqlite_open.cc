@@ -12,6 +12,7 @@
 #include "store/placed_file.h"
 #include "store/schema.h"
 #include "store/sqlite_internal.h"
+#include "store/store_file.h"
 
 namespace ff::store {
 
@@ -99,7 +100,7 @@ static expected<int> schema_version(SqliteDb& db) {
     }
     FF_TRY(const std::string version,
            db.scalar("SELECT COALESCE(MAX(version), 0) FROM ff_schema_migration"));
-    return std::stoi(version);
+    return stored_version(version);
 }
 
 expected<std::string> migrate_sqlite(SqliteDb& db) { return migrate(db); }
@@ -165,11 +166,12 @@ expected<void> SqliteStore::open_file(const Location& location, const EngineOpti
     db_ = std::move(file.db);
     const bool full = options.synchronous == EngineOptions::Synchronous::full;
     // Automatic checkpoints are off: maintain() makes them between batches, on this connection.
-    // The log file is kept at its size: overwriting costs a third less per sync than extending.
+    // The log file is kept at its size: overwriting costs a third less per sync than extending. Only
+    // what a long read made it grow to is given back.
     auto settings = db_->execute(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
         "PRAGMA secure_delete = OFF; PRAGMA wal_autocheckpoint = 0;"
-        "PRAGMA journal_size_limit = -1; PRAGMA cache_size = -" +
+        "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -" +
         std::to_string(options.cache_mib * 1024));
     if (!settings) {
         lock_->leave_no_file();
@@ -181,7 +183,29 @@ expected<void> SqliteStore::open_file(const Location& location, const EngineOpti
     sync_log_ = full;
     info_.durability = full ? "full" : "normal";
     info_.location = location.target;
+    if (auto copied = copy_old_log(); !copied) {
+        lock_->leave_no_file();
+        return std::unexpected(open_error(path_, *db_, std::move(copied).error()));
+    }
     return {};
+}
+
+expected<void> SqliteStore::copy_old_log() {
+    // A sync that failed under a predecessor may have left pages that are in memory and not on the
+    // disk, and no later sync of the log tells of them. What is copied into the database and synced
+    // there is safe, and new commits do not stand behind a hole.
+    int in_log = 0;
+    int copied = 0;
+    const int code = sqlite3_wal_checkpoint_v2(db_->handle(), nullptr, SQLITE_CHECKPOINT_RESTART,
+                                               &in_log, &copied);
+    if (code == SQLITE_BUSY) {
+        warn_("another program reads " + path_ +
+              ": the log of the last run is kept until it is done, and is as safe as the disk was");
+        return {};
+    }
+    return code == SQLITE_OK ? expected<void>()
+                             : std::unexpected(sqlite_error(db_->handle(), code,
+                                                            "copying the log into " + path_));
 }
 
 expected<void> SqliteStore::open_memory(const EngineOptions& options) {
@@ -197,8 +221,13 @@ expected<void> SqliteStore::start(const EngineOptions& options) {
     info_.family = "sqlite";
     info_.version = sqlite_version();
     busy_timeout_ms_ = options.busy_timeout_ms;
+    FF_TRY_VOID(check_partitions(*db_, options));  // who is refused changes nothing
     FF_TRY(info_.migration, migrate_sqlite(*db_));
     FF_TRY(info_.partitions, settle_partitions(*db_, options));
+    if (info_.migration.empty()) {
+        FF_TRY_VOID(
+            check_texts(*db_, path_, {newest_open_waitpoints, suspension_by_idempotency_index}));
+    }
     hot_ = std::make_unique<Hot>(*db_);
     FF_TRY_VOID(load_counters());
     if (path_.empty()) {
@@ -206,7 +235,9 @@ expected<void> SqliteStore::start(const EngineOptions& options) {
         return {};
     }
     FF_TRY_VOID(open_log());
-    const int readers = std::max(1, options.pool_size - 1);
+    // One for each thread of reads, and one for the passes that the writer's thread makes: it must
+    // not wait for long reads of others.
+    const int readers = std::max(1, options.pool_size - 1) + 1;
     for (int i = 0; i < readers; ++i) {
         FF_TRY(auto connection, SqliteDb::open(path_, OpenMode::read_only, busy_timeout_ms_));
         FF_TRY_VOID(
@@ -239,9 +270,12 @@ expected<void> SqliteStore::load_counters() {
     FF_TRY(const std::string eid, db_->scalar(sql::highest_eid));
     FF_TRY(const std::string event, db_->scalar(sql::highest_event));
     FF_TRY(const std::string route, db_->scalar("SELECT COALESCE(MAX(route), 0) FROM ff_route"));
-    next_eid_ = std::stoll(eid) + 1;
-    next_event_ = std::stoll(event) + 1;
-    next_route_ = std::stoll(route) + 1;  // routes are never deleted
+    FF_TRY(next_eid_, stored_row_number(eid));
+    FF_TRY(next_event_, stored_row_number(event));
+    FF_TRY(next_route_, stored_row_number(route));  // routes are never deleted
+    next_eid_ += 1;
+    next_event_ += 1;
+    next_route_ += 1;
     FF_TRY(auto rows, select_all<core::Route>(hot_->texts.get(sql::all_routes)));
     for (auto& row : rows) {
         split_capabilities(row);
@@ -257,7 +291,7 @@ SqliteStore::~SqliteStore() {
     if (db_ && !path_.empty()) {
         if (is_broken()) {
             // What the log file holds is not known, and copying from it checks nothing. The next
-            // opening reads it from disk and cuts it where its checksums end.
+            // opening cuts it where its checksums end and copies what is sound.
             sqlite3_db_config(db_->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
         } else {
             // The last connection: bring everything into the database file and let the log go.

@@ -88,6 +88,15 @@ expected<void> SqliteStore::load_rest(ExecutionCell& cell, core::InputNeed input
     return {};
 }
 
+expected<std::optional<Execution>> SqliteStore::select_execution(Statement& bound) {
+    FF_TRY(auto row, select_one<Execution>(bound));
+    if (row && routes_.find(row->route) == nullptr) {
+        return ff::fail(ErrorCode::corruption,
+                        "route " + std::to_string(row->route) + " is missing");
+    }
+    return row;
+}
+
 expected<void> SqliteStore::load_cell(ExecutionCell& cell, core::InputNeed input, bool grant,
                                       bool attempt) {
     if (!cell.execution.loaded) {
@@ -96,7 +105,7 @@ expected<void> SqliteStore::load_cell(ExecutionCell& cell, core::InputNeed input
             return load_rest(cell, input, grant, attempt);
         }
         hot_->execution_by_id.bytes_copy(cell.id.raw());
-        FF_TRY(auto row, select_one<Execution>(hot_->execution_by_id));
+        FF_TRY(auto row, select_execution(hot_->execution_by_id));
         cell.execution.load(std::move(row));
     }
     return load_rest(cell, input, grant, attempt);
@@ -151,11 +160,11 @@ expected<void> SqliteStore::load(const core::ReadSet& set, Snapshot& snapshot) {
         s.text(key.worker_instance_id);
         s.text(key.ns);
         FF_TRY(auto ids, collect_ids<ExecutionId>(s, "id"));
-        for (const ExecutionId& id : ids) {
-            ExecutionCell& cell = snapshot.cell(id);
-            FF_TRY_VOID(load_cell(cell, core::InputNeed::if_tagged, false, false));
-            FF_TRY_VOID(found_cell(cell, snapshot));
-        }
+        FF_TRY(ids, load_readable(ids, [&](const ExecutionId& id) -> expected<void> {
+                   ExecutionCell& cell = snapshot.cell(id);
+                   FF_TRY_VOID(load_cell(cell, core::InputNeed::if_tagged, false, false));
+                   return found_cell(cell, snapshot);
+               }));
         snapshot.load_leased_by(key, std::move(ids));
     }
     FF_TRY_VOID(load_flows(set, snapshot));
@@ -172,7 +181,7 @@ expected<void> SqliteStore::load(std::span<const Eid> eids, core::InputNeed inpu
             std::optional<Execution> row = warm_.take(eid);
             if (!row) {
                 hot_->execution_by_eid.integer(eid);
-                FF_TRY(row, select_one<Execution>(hot_->execution_by_eid));
+                FF_TRY(row, select_execution(hot_->execution_by_eid));
             }
             if (!row) {
                 continue;  // a side table named it, and it is gone: the caller finds no cell

@@ -95,6 +95,10 @@ class SqliteStore final : public Store {
     expected<void> load_counters();
     expected<void> open_log();
 
+    /// Brings what a predecessor left in the log into the database.
+    expected<void> copy_old_log();
+    /// An execution by a bound statement; corruption when its route is lost.
+    expected<std::optional<core::Execution>> select_execution(Statement& bound);
     expected<void> load_rest(core::ExecutionCell& cell, core::InputNeed input, bool grant,
                              bool attempt);
     expected<void> load_cell(core::ExecutionCell& cell, core::InputNeed input, bool grant,
@@ -180,7 +184,6 @@ class SqliteStore final : public Store {
     int log_pages_ = 0;            // in the log after the last commit
     int pages_at_checkpoint_ = 0;  // left in the log by the last checkpoint
     int warned_pages_ = 0;
-    bool checkpoint_failing_ = false;
     WarmRows warm_;
     std::atomic<std::uint64_t> rows_written_{0};
 

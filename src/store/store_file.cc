@@ -247,11 +247,17 @@ expected<void> check_known_schema(const StoreFile& file) {
         error.detail = file.path + ": " + error.detail;
         return std::unexpected(std::move(error));
     }
-    // The reader takes it for granted that its statements prepare.
-    for (const std::string& text : sql::all_texts()) {
-        if (auto statement = file.db->prepare(text); !statement) {
-            return ff::fail(ErrorCode::store_corrupt, file.path + " has a damaged schema (" +
-                                                          fault_text(statement.error(), *file.db) +
+    return check_texts(*file.db, file.path);
+}
+
+expected<void> check_texts(SqliteDb& db, const std::string& path,
+                           std::initializer_list<std::string> more) {
+    std::vector<std::string> texts = sql::all_texts();
+    texts.insert(texts.end(), more);
+    for (const std::string& text : texts) {
+        if (auto statement = db.prepare(text); !statement) {
+            return ff::fail(ErrorCode::store_corrupt, path + " has a damaged schema (" +
+                                                          fault_text(statement.error(), db) +
                                                           "); see ff doctor");
         }
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,6 +68,10 @@ expected<int> schema_version_of(SqliteDb& db);
 /// Refuses a schema this program does not know exactly: `schema_too_new`, or `store_open_failed`
 /// for an older one. Afterwards every text of the catalogue prepares.
 expected<void> check_known_schema(const StoreFile& file);
+/// `store_corrupt` when a text of the catalogue, or one of `more`, does not prepare: whoever uses
+/// them takes that for granted.
+expected<void> check_texts(SqliteDb& db, const std::string& path,
+                           std::initializer_list<std::string> more = {});
 
 /// The error of a file that is not there, and whether an error is that one, or of a database that
 /// is not there.

@@ -8,6 +8,7 @@
 #include "store/catalogue.h"
 #include "store/placed_file.h"
 #include "store/row_text.h"
+#include "store/schema.h"
 #include "store/sql_rows.h"
 #include "store/transfer.h"
 
@@ -39,7 +40,9 @@ expected<PartitionCounts> stored_partitions(Db& db) {
         FF_TRY(const std::string stored,
                db.scalar("SELECT count FROM ff_partition_config WHERE family = '" +
                          std::string(family) + "'"));
-        *count = static_cast<std::uint16_t>(stored.empty() ? 1 : std::stoi(stored));
+        if (!stored.empty()) {
+            FF_TRY(*count, stored_partition_count(stored));
+        }
     }
     return counts;
 }
@@ -52,8 +55,8 @@ expected<StoreFacts> facts_of(Db& db, int schema) {
     FF_TRY(facts.partitions, stored_partitions(db));
     FF_TRY(const std::string eid, db.scalar(sql::highest_eid));
     FF_TRY(const std::string event, db.scalar(sql::highest_event));
-    facts.eid_high = std::stoll(eid);
-    facts.event_high = std::stoll(event);
+    FF_TRY(facts.eid_high, stored_row_number(eid));
+    FF_TRY(facts.event_high, stored_row_number(event));
     return facts;
 }
 

@@ -241,10 +241,11 @@ std::string log_events(core::LogFamily family, Dialect d) {
 
 std::string view_statements(Dialect d) {
     return create("ff_executions", executions(d)) + create("ff_attempts", attempts(d)) +
-           create("ff_flows", flows_view(d)) + create("ff_edges", edges(d)) +
-           create("ff_edge_groups", edge_groups(d)) + create("ff_suspensions", suspensions(d)) +
-           create("ff_waitpoints", waitpoints(d)) + create("ff_signals", signals(d)) +
-           create("ff_streams", streams_view(d)) + create("ff_stream_frames", stream_frames(d)) +
+           create("ff_flows", flows_view(d)) + create("ff_flow_core", flows_view(d)) +
+           create("ff_edges", edges(d)) + create("ff_edge_groups", edge_groups(d)) +
+           create("ff_suspensions", suspensions(d)) + create("ff_waitpoints", waitpoints(d)) +
+           create("ff_signals", signals(d)) + create("ff_streams", streams_view(d)) +
+           create("ff_stream_frames", stream_frames(d)) +
            create("ff_waitpoint_hmac", waitpoint_hmac()) +
            create("ff_lease_event", lease_events(d)) +
            create("ff_completion_event", completion_events(d)) +

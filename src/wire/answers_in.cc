@@ -279,6 +279,9 @@ expected<Capabilities> result_of(const ReadCapabilities&, const json& body) {
         return std::unexpected(strange(": store_version"));
     }
     FF_TRY(out.partitions, tagged_of<PartitionCounts>(body, "partitions"));
+    if (out.partitions.flow == 0) {
+        return std::unexpected(strange(": partitions"));
+    }
     const json* supports = body.find("supports");
     if (supports != nullptr && supports->if_object() != nullptr) {
         for (const auto& [name, flag] : *supports->if_object()) {

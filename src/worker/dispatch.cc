@@ -1,6 +1,5 @@
 #include "worker/dispatch.h"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -23,16 +22,6 @@ std::string describe(const std::exception& thrown) {
         text += ": something that is not a std::exception";
     }
     return text;
-}
-
-/// Text that every engine takes as a reason, whatever the handler made of it.
-std::string as_reason(std::string text) {
-    std::ranges::replace(text, '\0', '?');
-    if (!is_valid_utf8(text)) {
-        std::ranges::replace_if(
-            text, [](char c) { return static_cast<unsigned char>(c) > 0x7E; }, '?');
-    }
-    return truncate_utf8(std::move(text), reason_bytes_max);
 }
 
 Verdict call(const Handler& handler, Task& task) {
@@ -77,7 +66,7 @@ void fail(HeldTask& held, Refusal refusal) {
         refusal.reason = "(category " + refusal.category + ") " + refusal.reason;
         refusal.category = "handler_error";
     }
-    const std::string reason = as_reason(std::move(refusal.reason));
+    const std::string reason = readable_text(std::move(refusal.reason), reason_bytes_max);
     if (const auto failed = held.fail(reason, refusal.category); !failed) {
         report(held, "fail", failed.error());
     }
@@ -103,7 +92,7 @@ void dispatch(HeldTask& held) {
         // The handler has ended it, or learned that it cannot: what it says beyond that is lost.
         if (!verdict) {
             held.log(Severity::warn, "the handler failed after the task was finished: " +
-                                         as_reason(verdict.error().reason));
+                                         readable_text(verdict.error().reason, reason_bytes_max));
         } else if (verdict->payload) {
             held.log(Severity::warn, "the handler returned a result after the task was finished");
         }

@@ -553,7 +553,7 @@ expected<SuspendOutcome> HeldTask::suspend(ResumeCondition condition, SuspendOpt
     }
     op.reason_code = options.reason;
     if (options.timeout) {
-        op.timeout_at = store_now() + options.timeout->count();
+        op.timeout_at = later(store_now(), *options.timeout);
     }
     op.timeout_behavior = options.on_timeout;
     op.continuation_metadata_pointer = std::move(options.continuation);

@@ -260,7 +260,7 @@ expected<Result> Task::try_cancel(const std::string& reason) { return held_.canc
 expected<Result> Task::try_delay_until(TimestampMs at) { return held_.delay_until(at); }
 
 expected<Result> Task::try_delay(std::chrono::milliseconds by) {
-    return held_.delay_until(held_.store_now() + by.count());
+    return held_.delay_until(later(held_.store_now(), by));
 }
 
 expected<Result> Task::try_wait_children() { return held_.wait_children(); }

@@ -11,6 +11,13 @@
 namespace ff {
 namespace {
 
+TEST(Later, stops_at_the_last_time_there_is) {
+    using std::chrono::milliseconds;
+    EXPECT_EQ(later(5, milliseconds(7)), 12);
+    EXPECT_EQ(later(5, milliseconds(-7)), -2);
+    EXPECT_EQ(later(5, milliseconds::max()), std::numeric_limits<TimestampMs>::max());
+}
+
 TEST(SystemClock, gives_wall_time_in_milliseconds) {
     SystemClock clock;
     EXPECT_GT(clock.now(), 1'600'000'000'000);

@@ -442,6 +442,16 @@ TEST(Utf8, malformed_text_is_not_valid_wherever_it_stands) {
     }
 }
 
+TEST(ReadableText, keeps_what_can_be_kept_of_any_bytes) {
+    EXPECT_EQ(readable_text("aé", 9), "aé");
+    EXPECT_EQ(readable_text(std::string("a\0b", 3), 9), "a?b");
+    EXPECT_EQ(readable_text("a\xff"
+                            "b",
+                            9),
+              "a?b");
+    EXPECT_EQ(readable_text("aé", 2), "a");
+}
+
 TEST(TruncateUtf8, short_text_is_left_alone) {
     EXPECT_EQ(truncate_utf8("abc", 3), "abc");
     EXPECT_EQ(truncate_utf8("", 0), "");

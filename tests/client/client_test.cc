@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <set>
 #include <string>
 #include <thread>
@@ -497,6 +498,20 @@ TEST(TestEngine, PeriodicPassesRunWhenTheyAreDue) {
     EXPECT_TRUE(client.inspect(id));
     engine->advance(std::chrono::hours(2));
     EXPECT_FALSE(client.inspect(id)) << "finished executions are kept for a day";
+}
+
+TEST(TestEngine, NumbersThatCannotBeAreRefusedAndNothingFalls) {
+    const auto engine = std::make_shared<ff::testing::Engine>();
+    Client client(engine);
+    Backoff endless;
+    endless.type = Backoff::Type::exponential;
+    endless.multiplier = HUGE_VAL;
+    const auto refused = client.try_submit(Submit("k").retries(1).backoff(endless));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid_policy_json);
+    EXPECT_NE(refused.error().message().find("multiplier:not_finite"), std::string::npos);
+    const auto never = client.try_submit(Submit("k").delay(std::chrono::milliseconds::max()));
+    EXPECT_TRUE(never || never.error().code == ErrorCode::invalid_input) << never.error().message();
 }
 
 TEST(TestEngine, BadOptionsAreThrown) {

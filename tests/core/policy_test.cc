@@ -6,6 +6,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -365,6 +366,16 @@ TEST(PolicyBackoff, multiplier_is_a_finite_number_of_at_least_one) {
     EXPECT_EQ(fault("1e17"), path + "too_large");
     EXPECT_EQ(fault("\"2\""), path + "invalid_value");
     EXPECT_EQ(fault("true"), path + "invalid_value");
+}
+
+TEST(PolicyBackoff, a_multiplier_that_is_no_number_is_written_so_that_it_is_refused) {
+    Policy policy;
+    policy.retry_policy.emplace();
+    for (const double multiplier : {HUGE_VAL, -HUGE_VAL, std::nan("")}) {
+        policy.retry_policy->backoff = {.type = Backoff::Type::exponential,
+                                        .multiplier = multiplier};
+        EXPECT_EQ(fault_of(policy.to_json()), "retry_policy.backoff.multiplier:not_finite");
+    }
 }
 
 TEST(PolicyBackoff, jitter_is_a_bool) {

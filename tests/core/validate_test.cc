@@ -300,8 +300,6 @@ TEST(ValidateLeaseCalls, each_argument_has_its_limits) {
     EXPECT_ANSWER(complete, op.result_encoding = bytes(257),
                   "invalid_input: result_encoding: exceeds 256 bytes (got 257)");
     Calls fail(Fail{});
-    EXPECT_ANSWER(fail, op.failure_reason = "\xff",
-                  "invalid_input: failure_reason: not valid UTF-8");
     EXPECT_ANSWER(fail, op.failure_category = bytes(257),
                   "invalid_input: failure_category: exceeds 256 bytes (got 257)");
     EXPECT_ANSWER(fail, op.failure_category = "a\nb",

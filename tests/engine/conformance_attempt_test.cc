@@ -114,6 +114,9 @@ TEST_P(AttemptConformance, RenewingExtendsTheLeaseAndNothingElse) {
     EXPECT_EQ(s.current_lease->lease_id, task.handle.lease_id);
     EXPECT_EQ(s.current_lease->expires_at, now() + 60'000);
     EXPECT_EQ(s.current_lease->renewal_deadline, now() + 40'000);
+    ok(Renew{task.handle, 10'001});
+    EXPECT_EQ(snapshot(id).current_lease->renewal_deadline, now() + 6'667) << "rounded down";
+    ok(Renew{task.handle, 60'000});
     EXPECT_EQ(s.current_lease->last_heartbeat_at, now());
     EXPECT_EQ(s.attempt_deadline_at, before.attempt_deadline_at);
     EXPECT_EQ(s.last_transition_at, before.last_transition_at);

@@ -502,8 +502,46 @@ TEST_P(FlowConformance, MembersStayUntilTheirFlowHasEndedAndGoWithIt) {
     EXPECT_FALSE(ok(DescribeExecution{flow.nodes.at("a")}));
     EXPECT_FALSE(ok(DescribeFlow{flow.flow_id}));
     const FlowId empty = make_flow();
+    after(59'000);
+    EXPECT_TRUE(ok(DescribeFlow{empty})) << "its first member may be on the way";
     after(1'000);
     EXPECT_FALSE(ok(DescribeFlow{empty}));
+}
+
+TEST_P(FlowConformance, AnEmptyFlowOutlivesARetentionOfNothing) {
+    FF_NEEDS_CLOCK();
+    FF_NEEDS_EMBEDDED();
+    open_with({.retention_ms = 0});
+    const FlowId flow = make_flow();
+    after(1'000);
+    EXPECT_TRUE(ok(DescribeFlow{flow}));
+}
+
+TEST_P(FlowConformance, AMemberKeptForNoTimeThatRunsOutOfTimeResolvesItsEdges) {
+    FF_NEEDS_CLOCK();
+    FF_NEEDS_EMBEDDED();
+    auto op = graph({"a", "b", "c"}, {{"a", "b"}});
+    node(op, "a").execution.policy = R"({"stream_policy":{"retention_ttl_ms":0}})";
+    node(op, "a").execution.execution_deadline_at = now() + 1'000;
+    const auto flow = ok(op);
+    after(1'000);
+    EXPECT_EQ(shown(flow.nodes.at("b")), "skipped");
+    EXPECT_EQ(shown(flow.nodes.at("a")), "expired") << "c still runs";
+    succeed(flow.nodes.at("c"));
+    after(60'000);
+    EXPECT_FALSE(ok(DescribeExecution{flow.nodes.at("a")}));
+}
+
+TEST_P(FlowConformance, AMemberKeptForNoTimeDoesNotKeepTheWriterBusy) {
+    FF_NEEDS_CLOCK();
+    FF_NEEDS_EMBEDDED();
+    auto op = graph({"a", "b"}, {});
+    node(op, "a").execution.policy = R"({"stream_policy":{"retention_ttl_ms":0}})";
+    const auto flow = ok(op);
+    succeed(flow.nodes.at("a"));
+    ok(RunScanner{"retention_trimmer"});
+    EXPECT_EQ(ok(RunScanner{"retention_trimmer"}).processed, 0U);
+    EXPECT_EQ(shown(flow.nodes.at("a")), "completed");
 }
 
 TEST_P(FlowConformance, FlowsSurviveARestart) {

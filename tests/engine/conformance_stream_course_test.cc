@@ -47,6 +47,18 @@ FF_ON_EVERY_ENGINE(StreamCourse);
 
 // --------------------------------------------------------------------------------------- sweeps
 
+TEST_P(StreamCourse, FramesOfAnExecutionKeptForNoTimeGoWhenItRunsOutOfTime) {
+    FF_NEEDS_EMBEDDED();
+    FF_NEEDS_CLOCK();
+    const ExecutionId id =
+        create(with(job_with_policy(R"({"stream_policy":{"retention_ttl_ms":0}})"),
+                    [&](auto& op) { op.execution_deadline_at = now() + 1'000; }));
+    const ClaimedTask task = claim(for_long(1));
+    put(task, durable("the last"));
+    after(1'000);
+    EXPECT_FALSE(ok(DescribeExecution{id}));
+}
+
 TEST_P(StreamCourse, ASweepTakesTenThousandFramesAndLeavesTheRestForTheNext) {
     FF_NEEDS_EMBEDDED();
     FF_NEEDS_CLOCK();

@@ -162,6 +162,9 @@ TEST_P(SuspendConformance, TheHandleOfASuspensionIsNoLease) {
     EXPECT_EQ(refused(Complete{*result.handle, "x", {}, Source::lease_holder}),
               "execution_not_active");
     EXPECT_EQ(refused(Fail{*result.handle, "x", "transient"}), "execution_not_active");
+    EXPECT_EQ(refused(Progress{*result.handle, 50, {}}), "execution_not_active");
+    EXPECT_EQ(refused(Delay{*result.handle, now() + 1'000, Source::lease_holder}),
+              "execution_not_active");
 }
 
 TEST_P(SuspendConformance, ThePolicyGivesTheDeadlineTheCallerDidNot) {

@@ -116,6 +116,24 @@ TEST(OpenEngine, OtherOptionsAreIgnoredWithAWarning) {
     }
 }
 
+TEST(OpenEngine, WhoHearsAWarningMayOpenAnotherStore) {
+    const TempDir folder;
+    const auto first = open(folder.file("a.db"));
+    EngineOptions options;
+    options.cache_mib = 16;
+    std::shared_ptr<Engine> other;
+    options.warn = [&](std::string_view) { other = open(folder.file("b.db")); };
+    EXPECT_EQ(open(folder.file("a.db"), options), first);
+    EXPECT_NE(other, nullptr);
+}
+
+TEST(OpenEngine, AStoreThatCouldNotBeOpenedCanBeOpenedLater) {
+    const TempDir folder;
+    EXPECT_EQ(failure(folder.file("no/a.db")), "store_open_failed");
+    std::filesystem::create_directory(folder.file("no"));
+    EXPECT_NE(open(folder.file("no/a.db")), nullptr);
+}
+
 TEST(OpenEngine, OptionsThatCannotBeAreRefused) {
     const std::vector<std::function<void(EngineOptions&)>> wrong{
         [](auto& o) { o.pool_size = 0; },
@@ -128,6 +146,7 @@ TEST(OpenEngine, OptionsThatCannotBeAreRefused) {
         [](auto& o) { o.retention_ms = std::numeric_limits<DurationMs>::max(); },
         [](auto& o) { o.reclaim_grace_ms = -1; },
         [](auto& o) { o.event_retention_ms = -1; },
+        [](auto& o) { o.flow_partitions = 0; },
     };
     for (std::size_t i = 0; i < wrong.size(); ++i) {
         EXPECT_EQ(failure("memory:", with(EngineOptions{}, wrong[i])), "invalid_config") << i;

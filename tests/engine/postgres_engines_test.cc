@@ -101,6 +101,39 @@ TEST_F(Engines, AnInputThatCannotBeReadIsPassedOverByClaims) {
     }));
 }
 
+TEST_F(Engines, ARowThatCannotBeReadStopsNobody) {
+    const auto engine = open("a");
+    ASSERT_NE(engine, nullptr);
+    const auto registered = engine->run(registration("w1-a"));
+    ASSERT_TRUE(registered) << code_of(registered);
+    std::vector<ExecutionId> ids;  // leased, ready, and ready
+    for (int i = 0; i < 3; ++i) {
+        const auto made = engine->run(job());
+        ASSERT_TRUE(made) << code_of(made);
+        ids.push_back(made->execution_id);
+        if (i == 0) {
+            ASSERT_TRUE(engine->run(claim_by("w1")));
+        }
+    }
+    auto connection = store::PgConnection::open(store_);
+    ASSERT_TRUE(connection) << connection.error().message();
+    const auto spoilt = (*connection)
+                            ->execute(
+                                "UPDATE ff_exec_core SET attempt_state = 77"
+                                " WHERE eid < (SELECT MAX(eid) FROM ff_exec_core)");
+    ASSERT_TRUE(spoilt) << spoilt.error().message();
+    const auto got = engine->run(with(claim_by("w1"), [](auto& op) { op.max_tasks = 10; }));
+    ASSERT_TRUE(got) << got.error().message();
+    ASSERT_EQ(got->tasks.size(), 1U);
+    EXPECT_EQ(got->tasks[0].execution_id(), ids[2]);
+    const auto cancelled =
+        engine->run(CancelExecution{LeaseRef(ids[1]), "why", "operator_override"});
+    EXPECT_EQ(code_of(cancelled), "corruption");
+    const auto dead = engine->run(MarkWorkerDead{"acme", "w1-a", "gone", true});
+    ASSERT_TRUE(dead) << code_of(dead);
+    EXPECT_EQ(dead->leases_revoked, 1U) << "the one that can be read";
+}
+
 // ------------------------------------------------------------------------------------- wake-ups
 
 TEST_F(Engines, AWaitingClaimIsAnsweredWithWhatAnotherEngineMakes) {

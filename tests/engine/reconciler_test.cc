@@ -226,6 +226,115 @@ TEST_F(Reconciler, AnExecutionWhoseCountIsLostCanEndBeforeItIsMended) {
     EXPECT_EQ(ok(ReadExecutionState{id}), PublicState::completed);
 }
 
+TEST_F(Reconciler, AnExecutionWhoseInputIsLostStopsNobody) {
+    open();
+    const auto tagged = [&] {
+        return ok(with(job(), [](auto& args) { args.tags["app.team"] = "red"; })).execution_id;
+    };
+    const ExecutionId running = tagged();
+    const ClaimedTask task = ok(claim_by("w1")).tasks.at(0);
+    const ExecutionId waiting = tagged();
+    const ExecutionId healthy = ok(job()).execution_id;
+    tamper(
+        "DELETE FROM ff_exec_input WHERE eid IN"
+        " (SELECT eid FROM ff_exec_core WHERE has_tags = 1)");
+    EXPECT_EQ(ok(claim_by("w2")).tasks.at(0).handle.execution_id, healthy)
+        << "the one before it cannot be handed out";
+    EXPECT_EQ(code_of(engine_->run(SetExecutionTags{waiting, {{"app.team", "blue"}}})),
+              "corruption");
+    EXPECT_EQ(code_of(engine_->run(RemoveExecutionTag{waiting, "app.team"})), "corruption");
+    ok(Renew{task.handle});
+    clock_->advance(task.handle.lease_ttl_ms + 1);
+    ok(RunScanner{"lease_expiry"});
+    EXPECT_EQ(ok(ReadExecutionInfo{running}).state.ownership,
+              OwnershipState::lease_expired_reclaimable);
+    ok(CancelExecution{LeaseRef(running), "lost", "operator_override"});
+    EXPECT_EQ(ok(ReadExecutionState{running}), PublicState::cancelled);
+}
+
+TEST_F(Reconciler, AnIllegalVectorIsCountedAndMendedByTheNextTransition) {
+    open();
+    const ExecutionId delayed =
+        ok(with(job(), [](auto& args) { args.delay_until = t0 + 1'000; })).execution_id;
+    const ExecutionId cancelled = ok(job()).execution_id;
+    const ExecutionId claimed = ok(job()).execution_id;
+    tamper("UPDATE ff_exec_core SET attempt_state = 0");
+    EXPECT_TRUE(tells(reconcile(), "combination of the six dimensions"));
+    EXPECT_EQ(inconsistent(), 3U);
+    EXPECT_EQ(ok(ReadExecutionInfo{delayed}).state.attempt_state, AttemptState::none)
+        << "reads show it";
+    ok(CancelExecution{LeaseRef(cancelled), "why", "operator_override"});
+    EXPECT_EQ(ok(ReadExecutionState{cancelled}), PublicState::cancelled);
+    const ClaimedTask task = ok(claim_by("w1")).tasks.at(0);
+    EXPECT_EQ(task.handle.execution_id, claimed);
+    ok(Complete{task.handle, "done", {}});
+    clock_->advance(2'000);
+    EXPECT_EQ(ok(claim_by("w1")).tasks.at(0).handle.execution_id, delayed);
+    EXPECT_TRUE(reconcile().findings.empty());
+    EXPECT_EQ(inconsistent(), 0U);
+}
+
+TEST_F(Reconciler, ARouteThatIsLostStopsNobody) {
+    open();
+    const ExecutionId lost = ok(job("lost")).execution_id;
+    const ExecutionId kept = ok(job("kept")).execution_id;
+    tamper("UPDATE ff_exec_core SET route = 99 WHERE eid = 1");
+    EXPECT_EQ(code_of(engine_->run(CancelExecution{LeaseRef(lost), "why", "operator_override"})),
+              "corruption");
+    EXPECT_EQ(ok(claim_by("w1", "kept")).tasks.at(0).handle.execution_id, kept);
+    EXPECT_EQ(inconsistent(), 0U);
+    reconcile();
+    EXPECT_EQ(inconsistent(), 1U);
+}
+
+TEST_F(Reconciler, RevokingALeaseWhoseIdIsLostIsRefused) {
+    open();
+    const ExecutionId id = ok(job()).execution_id;
+    ok(claim_by("w1"));
+    tamper("UPDATE ff_exec_core SET lease_id = NULL");
+    RevokeLease revoke;
+    revoke.execution_id = id;
+    revoke.reason = "why";
+    EXPECT_EQ(code_of(engine_->run(revoke)), "corruption");
+    reconcile();
+    EXPECT_EQ(ok(ReadExecutionInfo{id}).state.ownership, OwnershipState::lease_expired_reclaimable);
+}
+
+TEST_F(Reconciler, ARowThatCannotBeReadDoesNotKeepADeadWorkersOtherLeases) {
+    open();
+    ok(registration("w1-a"));
+    const ExecutionId broken = ok(job()).execution_id;
+    const ExecutionId healthy = ok(job()).execution_id;
+    ok(claim_by("w1"));
+    ok(claim_by("w1"));
+    tamper("UPDATE ff_exec_core SET attempt_state = 77 WHERE eid = 1");
+    MarkWorkerDead dead;
+    dead.worker_instance_id = "w1-a";
+    dead.ns = "acme";
+    dead.reason = "gone";
+    dead.revoke_leases = true;
+    ok(dead);
+    EXPECT_EQ(ok(ReadExecutionInfo{healthy}).state.ownership, OwnershipState::lease_revoked);
+    EXPECT_EQ(code_of(engine_->run(ReadExecutionInfo{broken})), "corruption");
+}
+
+TEST_F(Reconciler, AnAttemptIndexThatCannotBeDoesNotStopRetention) {
+    open();
+    const ExecutionId id =
+        ok(job_with_policy(R"({"stream_policy":{"retention_ttl_ms":1000}})")).execution_id;
+    const ClaimedTask task = ok(claim_by("w1")).tasks.at(0);
+    AppendFrames frames;
+    frames.lease = task.handle;
+    frames.frames.resize(1);
+    frames.frames[0].frame_type = "log";
+    ok(frames);
+    ok(Complete{task.handle, "done", {}});
+    tamper("UPDATE ff_exec_core SET current_attempt_index = 4294967295");
+    clock_->advance(1'000);
+    ok(RunScanner{"retention_trimmer"});
+    EXPECT_FALSE(ok(DescribeExecution{id}));
+}
+
 }  // namespace
 
 }  // namespace ff::engine::test

@@ -142,6 +142,10 @@ TEST(OrderOfChecks, ALaneIsA422InABodyAndA400InAPathOrQuery) {
     EXPECT_EQ(server.post("/v1/workers/w/poll", poll_body(0, lane)).status, 422);
     EXPECT_EQ(server.ask(json_request("PUT", "/v1/lanes/" + lane, R"({"state":"active"})")).status,
               400);
+    for (const std::string path : {"/v1/search/executions?lane=", "/v1/suspended?lane="}) {
+        EXPECT_EQ(server.get(path + lane).status, 400) << path;
+        EXPECT_EQ(server.get(path + "default").status, 200) << path;
+    }
     EXPECT_EQ(server.post("/v1/executions", create_body("k", std::string(64, ' '))).status, 201);
 }
 

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "store/contract.h"
+#include "store/sync_watch.h"
 
 namespace {
 
@@ -28,10 +29,21 @@ extern "C" int fdatasync(int fd) {
         errno = EIO;
         return -1;
     }
-    return static_cast<int>(syscall(SYS_fdatasync, fd));
+    ff::store::test::SyncWatch* const watch = ff::store::test::sync_watch;
+    if (watch != nullptr) {
+        watch->syncing(fd);
+    }
+    const auto done = static_cast<int>(syscall(SYS_fdatasync, fd));
+    if (watch != nullptr && done == 0) {
+        watch->synced(fd);
+    }
+    return done;
 }
 
 namespace ff::store::test {
+
+std::atomic<SyncWatch*> sync_watch = nullptr;
+
 namespace {
 
 using core::Execution;
@@ -265,6 +277,29 @@ TEST_F(SqliteDurability, upkeep_that_cannot_be_written_leaves_everything) {
     EXPECT_FALSE(store().commit_upkeep());
     write_fault = 0;
     EXPECT_TRUE(find_idempotency(store(), {"acme", "key"}));
+}
+
+TEST_F(SqliteDurability, a_checkpoint_that_keeps_failing_is_told_again_when_the_log_has_doubled) {
+    std::vector<std::string> warnings;
+    EngineOptions options;
+    options.warn = [&](std::string_view text) { warnings.emplace_back(text); };
+    open(options);
+    const FaultyDisk disk;
+    auto attempt = attempt_of(commit_one().eid, 0);
+    const auto fail_after_five_mib = [&] {
+        attempt.result = std::string(5U << 20, 'x');
+        put(store(), changes(attempt));
+        write_fault = EIO;
+        store().maintain();
+        write_fault = 0;
+        return warnings.size();
+    };
+    EXPECT_EQ(fail_after_five_mib(), 1U);
+    EXPECT_EQ(fail_after_five_mib(), 1U);
+    EXPECT_EQ(fail_after_five_mib(), 2U);
+    EXPECT_NE(warnings.back().find("copying the log"), std::string::npos) << warnings.back();
+    store().maintain();
+    EXPECT_EQ(warnings.size(), 2U);
 }
 
 // Readers that wait for a commit that fails, while an earlier one is not durable yet.

@@ -17,6 +17,7 @@
 #include <map>
 #include <thread>
 
+#include "base/hex.h"
 #include "store/contract.h"
 #include "store/file_lock.h"
 #include "store/schema.h"
@@ -227,6 +228,53 @@ TEST_F(SqliteFile, the_log_stays_bounded) {
     }
     EXPECT_LT(fs::file_size(path() + "-wal"), 8U << 20);
     EXPECT_EQ(look(*store, [&](Reader& r) { return r.attempt(row.eid, 0); }), attempt);
+}
+
+TEST_F(SqliteFile, the_writers_thread_reads_though_all_threads_of_reads_are_busy) {
+    EngineOptions options;
+    options.pool_size = 2;  // one thread of reads
+    const auto store = open(options);
+    put_one(*store);
+    std::promise<void> reads;
+    std::promise<void> end;
+    std::thread long_read([&] {
+        EXPECT_TRUE(store->read([&](Reader&) -> expected<void> {
+            reads.set_value();
+            end.get_future().wait();
+            return {};
+        }));
+    });
+    reads.get_future().wait();
+    EXPECT_EQ(look(*store, [](Reader& r) { return r.newest(99, 9); }).size(), 1U);
+    end.set_value();
+    long_read.join();
+}
+
+TEST_F(SqliteFile, a_log_that_a_long_read_made_grow_is_given_back) {
+    const auto store = open();
+    auto attempt = attempt_of(put_one(*store).eid, 0);
+    ASSERT_TRUE(store->read([&](Reader&) -> expected<void> {
+        for (int i = 0; i < 10; ++i) {
+            attempt.result = std::string(8U << 20, static_cast<char>('a' + i));
+            put(*store, changes(attempt));
+        }
+        return {};
+    }));
+    EXPECT_GT(fs::file_size(path() + "-wal"), 70U << 20);
+    store->maintain();
+    attempt.result = "small";
+    put(*store, changes(attempt));
+    EXPECT_LE(fs::file_size(path() + "-wal"), 64U << 20);
+}
+
+TEST_F(SqliteFile, opening_copies_what_a_predecessor_left_in_the_log) {
+    Owner owner(path());
+    owner.kill_now();
+    ASSERT_GT(fs::file_size(path() + "-wal"), 0U);
+    const auto store = open();
+    const std::string alone = folder() + "/alone.db";
+    fs::copy_file(path(), alone);
+    EXPECT_EQ(ask(alone, "SELECT COUNT(*) FROM ff_exec_core"), "1");
 }
 
 TEST_F(SqliteFile, a_log_that_somebody_reads_is_not_copied_after_every_batch) {
@@ -603,6 +651,107 @@ TEST_F(SqliteFile, a_store_from_before_there_were_waits_is_brought_up_to_date) {
     store = open();
     EXPECT_EQ(store->info().migration, "");
     EXPECT_EQ(look(*store, [](Reader& r) { return r.suspension({1, 1}); }), full_suspension(1, 1));
+}
+
+TEST_F(SqliteFile, every_older_version_with_rows_is_brought_up_to_date) {
+    const auto number = [](auto word) { return std::to_string(static_cast<int>(word)); };
+    const Execution model = waiting(1, 1);
+    for (const Migration& migration : migrations()) {
+        SCOPED_TRACE("from version " + std::to_string(migration.version));
+        const std::string file = folder() + "/" + std::to_string(migration.version) + ".db";
+        sql(file, older_schema(Dialect::sqlite, migration.version) +
+                      "INSERT INTO ff_route (route, lane_id, namespace, execution_kind)"
+                      " VALUES (1, 'default', 'acme', 'job');"
+                      "INSERT INTO ff_exec_core (eid, id, route, lifecycle_phase, ownership_state,"
+                      " eligibility_state, blocking_reason, terminal_outcome, attempt_state,"
+                      " public_state) VALUES (1, X'" +
+                      to_hex(model.id.raw()) + "', 1, " + number(model.state.phase) + ", " +
+                      number(model.state.ownership) + ", " + number(model.state.eligibility) +
+                      ", " + number(model.state.blocking_reason) + ", " +
+                      number(model.state.outcome) + ", " + number(model.state.attempt_state) +
+                      ", " + number(model.public_state) +
+                      ");"
+                      "INSERT INTO ff_exec_input (eid) VALUES (1);"
+                      "INSERT INTO ff_ready (route, rank, " +
+                      (migration.version < 9 ? "eid" : "place") + ") VALUES (1, 0, 1)");
+        auto store = open_sqlite("sqlite:" + file, {});
+        ASSERT_TRUE(store) << store.error().message();
+        EXPECT_TRUE((*store)->info().migration.ends_with("implied_edges") ||
+                    migration.version == migrations().back().version);
+        ASSERT_TRUE((*store)->begin());
+        const auto ready = (*store)->scan_ready(1, std::nullopt, 9);
+        ASSERT_TRUE(ready) << ready.error().message();
+        ASSERT_EQ(ready->size(), 1U);
+        EXPECT_EQ((*ready)[0].eid, 1);
+        (*store)->rollback();
+        put(**store, changes(ended(1, 1, TerminalOutcome::success, t0)));
+        EXPECT_EQ(find_execution(**store, 1)->public_state, PublicState::completed);
+        EXPECT_EQ(ask(file, "SELECT COUNT(*) FROM ff_ready"), "0");
+    }
+}
+
+TEST_F(SqliteFile, a_refused_partition_count_leaves_an_older_schema_alone) {
+    sql(path(), older_schema(Dialect::sqlite, 3) +
+                    "INSERT INTO ff_partition_config (family, count) VALUES ('flow', 4)");
+    EngineOptions options;
+    options.flow_partitions = 5;
+    expect_refused(ErrorCode::partition_mismatch, {"stored=4 configured=5"}, options);
+    EXPECT_EQ(ask(path(), "SELECT MAX(version) FROM ff_schema_migration"), "3");
+}
+
+TEST_F(SqliteFile, settings_that_cannot_be_are_refused) {
+    open().reset();
+    for (const char* count : {"0", "-1", "65536", "70000", "99999999999"}) {
+        sql(path(), std::string("UPDATE ff_partition_config SET count = ") + count);
+        expect_refused(ErrorCode::store_corrupt, {"partition count", count, "1 to 65535"});
+    }
+    sql(path(),
+        "UPDATE ff_partition_config SET count = 1;"
+        "INSERT OR REPLACE INTO ff_meta (name, value) VALUES ('eid_high', 9223372036854775807)");
+    expect_refused(ErrorCode::store_corrupt, {"row number", "9223372036854775807"});
+    sql(path(),
+        "DELETE FROM ff_meta WHERE name = 'eid_high';"
+        "INSERT INTO ff_schema_migration (version, name, checksum)"
+        " VALUES (99999999999, 'x', 'y')");
+    expect_refused(ErrorCode::store_corrupt, {"schema version", "99999999999"});
+}
+
+TEST_F(SqliteFile, a_store_that_lacks_a_table_or_an_index_is_refused) {
+    for (const char* part : {"TABLE ff_lane_registry", "INDEX ff_suspension_by_key"}) {
+        fs::remove(path());
+        open().reset();
+        sql(path(), std::string("DROP ") + part);
+        expect_refused(ErrorCode::store_corrupt, {path(), "damaged schema", "ff doctor"});
+    }
+}
+
+TEST_F(SqliteFile, tables_and_views_have_the_names_the_project_is_known_by) {
+    open().reset();
+    for (const char* name : {"ff_exec_core",
+                             "ff_attempt",
+                             "ff_claim_grant",
+                             "ff_flow_core",
+                             "ff_edge",
+                             "ff_edge_group",
+                             "ff_suspension",
+                             "ff_waitpoint",
+                             "ff_signal",
+                             "ff_stream_frame",
+                             "ff_stream_meta",
+                             "ff_stream_summary",
+                             "ff_budget",
+                             "ff_quota_policy",
+                             "ff_worker_registry",
+                             "ff_worker_registry_event",
+                             "ff_completion_event",
+                             "ff_lease_event",
+                             "ff_signal_event",
+                             "ff_operator_event",
+                             "ff_lane_registry",
+                             "ff_partition_config",
+                             "ff_waitpoint_hmac"}) {
+        EXPECT_FALSE(ask(path(), "SELECT COUNT(*) FROM " + std::string(name)).empty()) << name;
+    }
 }
 
 TEST_F(SqliteFile, views_are_made_anew_when_they_differ) {

@@ -407,8 +407,8 @@ Decision<bool> decide(const Snapshot& view, const HandleDue& args, const Context
         waits.close_expired_pending(ctx.now);
         waits.put(e, changes);
     }
-    // What ends here goes in a later transaction, even when it is kept for no time: its end is told,
-    // its edges are resolved and what it held is given back first.
+    // What ends here goes in a later transaction, even when it is kept for no time: its end is
+    // told, its edges are resolved and what it held is given back first.
     if (is_terminal(found->state) && act(due(next_due(e, ctx.settings.retention_ms), ctx.now))) {
         const Flow* flow = view.flow_of(e);
         if (flow == nullptr || flow->live == 0) {

@@ -166,8 +166,8 @@ expected<void> SqliteStore::open_file(const Location& location, const EngineOpti
     db_ = std::move(file.db);
     const bool full = options.synchronous == EngineOptions::Synchronous::full;
     // Automatic checkpoints are off: maintain() makes them between batches, on this connection.
-    // The log file is kept at its size: overwriting costs a third less per sync than extending. Only
-    // what a long read made it grow to is given back.
+    // The log file is kept at its size: overwriting costs a third less per sync than extending.
+    // Only what a long read made it grow to is given back.
     auto settings = db_->execute(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
         "PRAGMA secure_delete = OFF; PRAGMA wal_autocheckpoint = 0;"

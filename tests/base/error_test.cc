@@ -57,8 +57,8 @@ TEST(ErrorTable, conflicts_and_state_faults_are_never_retryable) {
     }
 }
 
-/// Codes that the specification (chapter 01, section 8) gives the same row. Words of it that no answer
-/// of ours has are not among them.
+/// Codes that the specification (chapter 01, section 8) gives the same row. Words of it that no
+/// answer of ours has are not among them.
 struct SameRow {
     ErrorKind kind;
     ErrorClass error_class;

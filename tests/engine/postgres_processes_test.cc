@@ -22,6 +22,7 @@
 #include <set>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "core/derive.h"
 #include "core/invariants.h"
@@ -95,9 +96,12 @@ class ProcessWorker {
         : engine_(engine), account_(account), name_(name), random_(seed) {}
 
     [[noreturn]] void run() {
+        bool creates = true;
         for (;;) {
             if (!finishing) {
                 create();
+            } else if (std::exchange(creates, false)) {
+                account_.write("last");
             }
             const auto claimed = engine_.run(with(claim_by(name_), [&](auto& op) {
                 op.max_tasks = 1 + static_cast<std::uint32_t>(random_() % 3);
@@ -259,6 +263,7 @@ struct Process {
     pid_t pid = -1;
     int fd = -1;
     std::string buffer;
+    int finishing = 0;  ///< threads that have made their last execution
 };
 
 class Processes : public testing::Test {
@@ -370,7 +375,12 @@ bool Processes::hear(Process& process) {
     std::size_t begin = 0;
     for (std::size_t end = process.buffer.find('\n'); end != std::string::npos;
          begin = end + 1, end = process.buffer.find('\n', begin)) {
-        note(process.buffer.substr(begin, end - begin));
+        const std::string line = process.buffer.substr(begin, end - begin);
+        if (line == "last ") {
+            ++process.finishing;
+        } else {
+            note(line);
+        }
     }
     process.buffer.erase(0, begin);
     return true;
@@ -446,6 +456,10 @@ expected<void> Processes::read(const std::function<expected<void>(store::Reader&
 
 void Processes::finish_all_work() {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto all_finishing = [&] {
+        return std::ranges::all_of(processes_,
+                                   [](const Process& p) { return p.finishing == process_threads; });
+    };
     std::size_t unfinished = 1;
     while (unfinished > 0 && std::chrono::steady_clock::now() < deadline) {
         for (Process& process : processes_) {
@@ -455,6 +469,10 @@ void Processes::finish_all_work() {
                 ASSERT_TRUE(hear(process)) << "a process ended by itself";
             }
         }
+        // One that is only just starting makes work even when there is none left now.
+        if (!all_finishing()) {
+            continue;
+        }
         ASSERT_TRUE(read([&](store::Reader& reader) -> expected<void> {
             FF_TRY(const auto all,
                    reader.newest(std::numeric_limits<core::Eid>::max(), everything));
@@ -463,6 +481,7 @@ void Processes::finish_all_work() {
             return {};
         }));
     }
+    EXPECT_TRUE(all_finishing()) << "a process did not hear that it is to finish";
     EXPECT_EQ(unfinished, 0U) << "executions are stuck";
     for (Process& process : processes_) {
         end(process);

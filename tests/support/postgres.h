@@ -28,6 +28,15 @@ inline void run_on_postgres(const std::string& text) {
     ASSERT_TRUE(done) << done.error().message();
 }
 
+/// The single value of a query, asked by the owner of the database; empty when it is null.
+inline std::string ask_postgres(const std::string& text) {
+    auto connection = store::PgConnection::open(postgres_address());
+    EXPECT_TRUE(connection) << connection.error().message();
+    auto value = connection ? (*connection)->scalar(text) : expected<std::string>("");
+    EXPECT_TRUE(value) << value.error().message();
+    return value.value_or("");
+}
+
 /// The address of a store whose schema belongs to `name`: the same for the same name.
 inline std::string postgres_store(const std::string& name) {
     const std::string schema = "t" + std::to_string(std::hash<std::string>()(name));

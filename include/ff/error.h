@@ -174,16 +174,28 @@ enum class ErrorCode : std::uint8_t {
 
 /// A fault. `fields` carries what a program needs beyond the code, in a fixed order (for example
 /// the four members of execution_not_active).
+///
+/// Copying, moving and destroying are functions of their own: inline, they would be a good part of
+/// every function that can fail.
 struct Error {
+    using Fields = std::vector<std::pair<std::string, std::string>>;
+
     ErrorCode code = ErrorCode::internal;
     std::string detail;
-    std::vector<std::pair<std::string, std::string>> fields;
+    Fields fields;
     int http_status = 0;  ///< of the answer that brought it; 0: it did not come over HTTP
 
+    Error() noexcept;
+    explicit Error(ErrorCode code);
+    Error(ErrorCode code, std::string detail, Fields fields = {});
+    Error(const Error& other);
+    Error(Error&& other) noexcept;
+    Error& operator=(const Error& other);
+    Error& operator=(Error&& other) noexcept;
+    ~Error();
+
     /// How it travelled is no part of what it says.
-    bool operator==(const Error& other) const {
-        return code == other.code && detail == other.detail && fields == other.fields;
-    }
+    bool operator==(const Error& other) const;
     /// `<code>` or `<code>: <detail>`.
     [[nodiscard]] std::string message() const;
     /// The value of a field, or empty.
@@ -205,9 +217,11 @@ const ErrorInfo& info(ErrorCode code);
 std::string_view to_string(ErrorCode code);
 std::string_view to_string(ErrorKind kind);
 
-inline std::unexpected<Error> fail(ErrorCode code, std::string detail = {}) {
-    return std::unexpected(Error{code, std::move(detail), {}});
-}
+std::unexpected<Error> fail(ErrorCode code);
+std::unexpected<Error> fail(ErrorCode code, const char* detail);
+std::unexpected<Error> fail(ErrorCode code, std::string detail);
+/// Takes the error of a call that failed, to return it.
+std::unexpected<Error> pass_on(Error& error) noexcept;
 
 }  // namespace ff
 
@@ -217,11 +231,11 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string detail = {}) {
 #define FF_TRY(decl, ...)                                                                          \
     auto FF_TRY_JOIN(ff_try_, __LINE__) = (__VA_ARGS__);                                           \
     if (!FF_TRY_JOIN(ff_try_, __LINE__)) {                                                         \
-        return std::unexpected(std::move(FF_TRY_JOIN(ff_try_, __LINE__)).error());                 \
+        return ::ff::pass_on(FF_TRY_JOIN(ff_try_, __LINE__).error());                              \
     }                                                                                              \
     decl = std::move(*FF_TRY_JOIN(ff_try_, __LINE__)) /* NOLINT(bugprone-macro-parentheses) */
 /// The same for calls that give nothing.
 #define FF_TRY_VOID(...)                                                                           \
     if (auto FF_TRY_JOIN(ff_try_, __LINE__) = (__VA_ARGS__); !FF_TRY_JOIN(ff_try_, __LINE__)) {    \
-        return std::unexpected(std::move(FF_TRY_JOIN(ff_try_, __LINE__)).error());                 \
+        return ::ff::pass_on(FF_TRY_JOIN(ff_try_, __LINE__).error());                              \
     }

@@ -46,6 +46,34 @@ std::string_view to_string(ErrorKind kind) {
     check_failed("kind", "not an error kind", __FILE__, __LINE__);
 }
 
+Error::Error() noexcept = default;
+Error::Error(ErrorCode code) : code(code) {}
+Error::Error(ErrorCode code, std::string detail, Fields fields)
+    : code(code), detail(std::move(detail)), fields(std::move(fields)) {}
+Error::Error(const Error& other) = default;
+Error::Error(Error&& other) noexcept = default;
+Error& Error::operator=(const Error& other) = default;
+Error& Error::operator=(Error&& other) noexcept = default;
+Error::~Error() = default;
+
+std::unexpected<Error> fail(ErrorCode code) { return std::unexpected<Error>(Error(code)); }
+
+std::unexpected<Error> fail(ErrorCode code, const char* detail) {
+    return std::unexpected<Error>(Error(code, detail));
+}
+
+std::unexpected<Error> fail(ErrorCode code, std::string detail) {
+    return std::unexpected<Error>(Error(code, std::move(detail)));
+}
+
+std::unexpected<Error> pass_on(Error& error) noexcept {
+    return std::unexpected<Error>(std::move(error));
+}
+
+bool Error::operator==(const Error& other) const {
+    return code == other.code && detail == other.detail && fields == other.fields;
+}
+
 std::string Error::message() const {
     const ErrorInfo& row = info(code);
     if (code == ErrorCode::fence_required || code == ErrorCode::partial_fence_triple) {

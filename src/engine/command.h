@@ -18,23 +18,26 @@
 namespace ff::engine {
 
 /// Everything the writer can be asked to do.
-using Command =
-    OneOf<core::PreparedCreate, Claim, ClaimForWorker, IssueClaimGrant, ClaimExecution,
-          ClaimResumedExecution, IssueGrantAndClaim, IssueReclaimGrant, ReclaimExecution, Renew,
-          Progress, Complete, Fail, CancelExecution, Delay, WaitChildren, Release,
-          MarkLeaseExpiredIfDue, RevokeLease, ChangePriority, ReplayExecution, BlockExecution,
-          UnblockExecution, SetExecutionTags, RemoveExecutionTag, SetLaneState, RegisterWorker,
-          HeartbeatWorker, MarkWorkerDead, RunScanner, core::PreparedSubmit, core::PreparedSpawn,
-          CreateFlow, AddExecutionToFlow, StageDependencyEdge, SetEdgeGroupPolicy, ApplyDependency,
-          ApplyAllDependencies, ResolveDependency, PromoteExecution, CancelFlow, CancelFlowHeader,
-          AckCancelMember, SetFlowTags, RemoveFlowTag, SealFlow, RetryFlow, PauseFlow, ResumeFlow,
-          Suspend, DeliverSignal, DeliverApprovalSignal, CreateWaitpoint, CloseWaitpoint,
-          ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey,
-          core::SealSecrets, core::PreparedAppend, CreateBudget, UpdateBudgetLimits, ReportUsage,
-          ReportUsageAdmin, RecordSpend, ReleaseBudget, ResetBudget, ApproveBudget, AttachBudget,
-          DetachBudget, CreateQuotaPolicy, UpdateQuotaPolicy, DeleteQuotaPolicy, AttachQuota,
-          DetachQuota, CheckAdmission, ReleaseAdmission, CreateWebhook, PauseWebhook, DeleteWebhook,
-          ClaimWebhook, SettleWebhook>;
+struct Command
+    : OneOf<core::PreparedCreate, Claim, ClaimForWorker, IssueClaimGrant, ClaimExecution,
+            ClaimResumedExecution, IssueGrantAndClaim, IssueReclaimGrant, ReclaimExecution, Renew,
+            Progress, Complete, Fail, CancelExecution, Delay, WaitChildren, Release,
+            MarkLeaseExpiredIfDue, RevokeLease, ChangePriority, ReplayExecution, BlockExecution,
+            UnblockExecution, SetExecutionTags, RemoveExecutionTag, SetLaneState, RegisterWorker,
+            HeartbeatWorker, MarkWorkerDead, RunScanner, core::PreparedSubmit, core::PreparedSpawn,
+            CreateFlow, AddExecutionToFlow, StageDependencyEdge, SetEdgeGroupPolicy,
+            ApplyDependency, ApplyAllDependencies, ResolveDependency, PromoteExecution, CancelFlow,
+            CancelFlowHeader, AckCancelMember, SetFlowTags, RemoveFlowTag, SealFlow, RetryFlow,
+            PauseFlow, ResumeFlow, Suspend, DeliverSignal, DeliverApprovalSignal, CreateWaitpoint,
+            CloseWaitpoint, ResumeExecution, ExpireSuspension, SeedWaitpointKey, RotateWaitpointKey,
+            core::SealSecrets, core::PreparedAppend, CreateBudget, UpdateBudgetLimits, ReportUsage,
+            ReportUsageAdmin, RecordSpend, ReleaseBudget, ResetBudget, ApproveBudget, AttachBudget,
+            DetachBudget, CreateQuotaPolicy, UpdateQuotaPolicy, DeleteQuotaPolicy, AttachQuota,
+            DetachQuota, CheckAdmission, ReleaseAdmission, CreateWebhook, PauseWebhook,
+            DeleteWebhook, ClaimWebhook, SettleWebhook> {
+    using OneOf::OneOf;
+    Command(OneOf&& list) noexcept : OneOf(std::move(list)) {}  // NOLINT: what adopt() gives
+};
 
 using DoneFn = Engine::DoneFn;
 

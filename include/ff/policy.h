@@ -58,6 +58,10 @@ struct RoutingRequirements {
     bool operator==(const RoutingRequirements&) const = default;
 };
 
+/// Of a policy's text. Stores and servers drop what they do not know: it may be of a newer version.
+/// Where a person writes a policy it is a slip: `<member>:unknown`.
+enum class UnknownMembers : std::uint8_t { dropped, refused };
+
 struct FallbackTier {
     std::string provider;
     std::string model;
@@ -73,6 +77,8 @@ struct StreamPolicy {
 
     bool operator==(const StreamPolicy&) const = default;
 };
+
+inline constexpr std::int32_t priority_max = 9'000;
 
 struct Policy {
     std::int32_t priority = 0;
@@ -98,8 +104,9 @@ struct Policy {
     bool operator==(const Policy&) const = default;
 
     /// Reads and checks a policy. Errors: `invalid_policy_json` (`malformed`, `<member>:<reason>`)
-    /// or `invalid_capabilities`. Unknown members are dropped, null equals absent.
-    static expected<Policy> parse(std::string_view text);
+    /// or `invalid_capabilities`. Null equals absent. An unknown type of backoff waits a second.
+    static expected<Policy> parse(std::string_view text,
+                                  UnknownMembers unknown = UnknownMembers::dropped);
     /// Normalised JSON; absent members are omitted. parse(to_json()) gives the same policy.
     [[nodiscard]] std::string to_json() const;
 

@@ -51,7 +51,7 @@ class Submit {
 
     Submit& lane(std::string name);  ///< `default` when not called
     Submit& tag(std::string key, std::string value);
-    /// A second submit with the same key gives the first one's execution.
+    /// A second submit with the same key gives the first one's execution, whatever else it asks.
     Submit& idempotency_key(std::string key);
     Submit& priority(std::int32_t value);  ///< 0..9000, higher first
     Submit& encoding(std::string name);
@@ -68,7 +68,7 @@ class Submit {
 
     /// The whole policy, replacing what the calls below have said so far.
     Submit& policy(Policy policy);
-    /// The same as JSON (see Policy::parse).
+    /// The same as JSON (see Policy::parse). Members that no policy has are refused.
     Submit& policy(std::string_view text);
     Submit& retries(std::uint32_t most);
     Submit& backoff(Backoff backoff);
@@ -85,7 +85,10 @@ class Submit {
 
   private:
     Policy& own_policy();
+    RetryPolicy& own_retries();
+    TimeoutPolicy& own_timeouts();
     void refuse(std::string_view member, Error error);
+    void refuse(std::string_view member, std::string why);
 
     CreateExecution op_;
     std::optional<Policy> policy_;

@@ -27,7 +27,7 @@ double cpu_seconds() {
 }
 
 /// What a waiting execution is woken with.
-struct Waiting {
+struct SuspendedOne {
     ExecutionId id;
     WaitpointTicket ticket;
 };
@@ -41,7 +41,7 @@ Suspend suspending(const Handle& handle, std::optional<TimestampMs> timeout_at) 
     return op;
 }
 
-DeliverSignal signal_to(const Waiting& waiting) {
+DeliverSignal signal_to(const SuspendedOne& waiting) {
     DeliverSignal op;
     op.execution_id = waiting.id;
     op.waitpoint_id = waiting.ticket.waitpoint_id;

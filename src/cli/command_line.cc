@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/completion.h"
@@ -75,6 +76,23 @@ std::string meant(const std::string& word, const std::vector<std::string>& known
     return nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest);
 }
 
+/// What other programs call it.
+constexpr std::pair<std::string_view, std::string_view> other_names[] = {
+    {"describe", "get"}, {"enqueue", "submit"}, {"kill", "cancel"}, {"list", "ls"},
+    {"log", "tail"},     {"logs", "tail"},      {"ps", "ls"},       {"retry", "replay"},
+    {"run", "submit"},   {"server", "serve"},   {"show", "get"},    {"start", "serve"},
+    {"status", "get"},   {"stop", "cancel"},
+};
+
+std::string meant_command(const std::string& word, const std::vector<std::string>& known) {
+    for (const auto& [theirs, ours] : other_names) {
+        if (word == theirs && std::ranges::find(known, ours) != known.end()) {
+            return fmt::format("; did you mean {}?", ours);
+        }
+    }
+    return meant(word, known);
+}
+
 /// The command that the words lead to, and the first word that nobody knows.
 struct Reading {
     const CLI::App* command;
@@ -98,8 +116,8 @@ Reading read_words(const CLI::App& app, const std::vector<std::string>& words) {
         } else if (const CLI::App* command = find_command(*at, word); command != nullptr) {
             at = command;
         } else if (takes_commands(*at)) {
-            return {at,
-                    fmt::format("unknown command \"{}\"{}", word, meant(word, commands_of(*at)))};
+            return {at, fmt::format("unknown command \"{}\"{}", word,
+                                    meant_command(word, commands_of(*at)))};
         } else if (!takes_arguments(*at)) {
             return {at, fmt::format("unexpected argument \"{}\"", word)};
         }

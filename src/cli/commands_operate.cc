@@ -54,7 +54,8 @@ void add_priority(CLI::App& app, Action& action, const Common& common) {
                               "  ff priority 5f6071 100            # higher goes first");
     c.group(change_group);
     add_id(c, args->id);
-    add_number(c, "priority", args->priority, Range{0, 9'000}, "The new priority", "").required();
+    add_number(c, "priority", args->priority, Range{0, priority_max}, "The new priority", "")
+        .required();
     add_common(c, common);
     on_command(c, action,
                [common, args] { return change_priority(*common, args->id, args->priority); });

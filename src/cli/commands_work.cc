@@ -29,7 +29,7 @@ void add_submit(CLI::App& app, Action& action, const Common& common) {
     c.add_flag("--json", o->json, "The input must be JSON, and is marked so for the worker");
     add_text(c, "--ns", o->ns, "NS", "Namespace (default default)");
     add_text(c, "--lane", o->lane, "LANE", "Lane (default default)");
-    add_number(c, "--priority", o->priority, Range{0, 9'000}, "Higher goes first", "0");
+    add_number(c, "--priority", o->priority, Range{0, priority_max}, "Higher goes first", "0");
     add_texts(c, "--tag", o->tags, "KEY=VALUE", "A tag");
     add_text(c, "--key", o->key, "KEY",
              "Idempotency key: a second submit gives the first one's id");

@@ -101,14 +101,14 @@ expected<std::unique_ptr<Serving>> serve_demo(const std::shared_ptr<Engine>& eng
 
 // ------------------------------------------------------------------------------------ the ending
 
-struct Ending {
+struct StoryEnd {
     std::map<PublicState, std::uint64_t> states;
     std::uint64_t retries = 0;
     std::uint64_t reclaims = 0;
     std::vector<std::string> surprises;  ///< where it is not as the story wants
 };
 
-expected<void> compare(Engine& engine, const DemoJob& job, Ending& ending) {
+expected<void> compare(Engine& engine, const DemoJob& job, StoryEnd& ending) {
     const auto surprise = [&](const std::string& what) {
         ending.surprises.push_back(job.title() + ": " + what);
     };
@@ -143,8 +143,8 @@ expected<void> compare(Engine& engine, const DemoJob& job, Ending& ending) {
     return {};
 }
 
-expected<Ending> compare_all(Engine& engine, DemoStory& story) {
-    Ending ending;
+expected<StoryEnd> compare_all(Engine& engine, DemoStory& story) {
+    StoryEnd ending;
     for (const DemoJob& job : story.jobs()) {
         FF_TRY_VOID(compare(engine, job, ending));
     }
@@ -156,7 +156,7 @@ struct Verdict {
     std::size_t checks = 0;
 };
 
-Verdict judge(const Ending& ending, const std::string& path) {
+Verdict judge(const StoryEnd& ending, const std::string& path) {
     Verdict verdict;
     verdict.faults = ending.surprises;
     auto file = open_store_file(path);
@@ -174,7 +174,7 @@ Verdict judge(const Ending& ending, const std::string& path) {
     return verdict;
 }
 
-expected<void> print_summary(Engine& engine, const DemoBoard& board, const Ending& ending,
+expected<void> print_summary(Engine& engine, const DemoBoard& board, const StoryEnd& ending,
                              const Verdict& verdict, const std::string& path, double seconds) {
     FF_TRY(const Capabilities capabilities, engine.run(ReadCapabilities{}));
     const EngineStats stats = engine.stats();
@@ -268,7 +268,7 @@ expected<ExitCode> run(const DemoOptions& options) {
                                                : "the jobs were not done in time");
         return ExitCode::failed;
     }
-    FF_TRY(const Ending ending, compare_all(*client, story));
+    FF_TRY(const StoryEnd ending, compare_all(*client, story));
     const Verdict verdict = judge(ending, place.path);
     FF_TRY_VOID(print_summary(*engine, board, ending, verdict, place.path, seconds));
     if (Terminal::output().interactive) {

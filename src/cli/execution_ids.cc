@@ -151,10 +151,11 @@ expected<IdWord> parse_id(const std::string& text) {
     }
     word.digits = digits_of(text);
     if (word.digits.empty()) {
-        return ff::fail(ErrorCode::invalid_input,
-                        fmt::format("{} is not an execution id ({}); one looks like {}, and its "
-                                    "last {} digits or more will do",
-                                    text, id.error().detail, id_example, suffix_digits_min));
+        return ff::fail(
+            ErrorCode::invalid_input,
+            fmt::format("\"{}\" is not an execution id; one looks like {}, and its last {} "
+                        "digits or more will do",
+                        printable(text), id_example, suffix_digits_min));
     }
     return word;
 }

@@ -19,7 +19,7 @@ namespace {
 
 using store::Reader;
 
-constexpr std::size_t page_rows = 100;
+constexpr std::size_t flows_a_page = 100;
 constexpr std::size_t member_rows = 500;
 
 class FlowScan {
@@ -48,7 +48,7 @@ class FlowScan {
             // Ids alone: a row that does not read must not hide those behind it.
             std::vector<FlowId> ids;
             FF_TRY_VOID(store_.read([&](Reader&) -> expected<void> {
-                FF_TRY(ids, store_.rows().flow_ids_after(after, page_rows));
+                FF_TRY(ids, store_.rows().flow_ids_after(after, flows_a_page));
                 return {};
             }));
             for (const FlowId& id : ids) {
@@ -65,7 +65,7 @@ class FlowScan {
             }
             flows_ += ids.size();
             progress_("flows", flows_, 0);
-            if (ids.size() < page_rows) {
+            if (ids.size() < flows_a_page) {
                 return {};
             }
             after = ids.back();

@@ -160,7 +160,7 @@ class NodeReading {
             FF_TRY(options.limit_key, values_.text(*key));
         }
         if (const DocMember* priority = table.find("priority")) {
-            FF_TRY(const std::int64_t value, values_.whole(*priority, 0, 9'000));
+            FF_TRY(const std::int64_t value, values_.whole(*priority, 0, priority_max));
             execution().priority = static_cast<std::int32_t>(value);
         }
         if (const DocMember* delay = table.find("delay")) {

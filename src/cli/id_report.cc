@@ -36,7 +36,9 @@ void IdReport::add(const std::string& name, const expected<Said>& said) {
     if (for_programs(output_)) {
         put(said->json);
     } else {
-        print_out(said->text);
+        // Of several, what takes more than a line stands apart.
+        const bool is_block = said->text.find('\n') + 1 < said->text.size();
+        print_out(std::exchange(any_text_, true) && is_block ? "\n" + said->text : said->text);
     }
     if (!said->complaint.empty()) {
         complain(said->complaint);

@@ -41,6 +41,7 @@ class IdReport {
     std::size_t count_;
     std::string key_;
     ListWriter list_{output_};
+    bool any_text_ = false;
     ExitCode worst_ = ExitCode::ok;
 };
 

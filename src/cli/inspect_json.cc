@@ -74,7 +74,11 @@ js::Value as_json(const ExecutionSnapshot& snapshot) {
 }
 
 js::Value as_json(const Explanation& why, const ExecutionSnapshot& snapshot) {
-    js::Value out = record(why);
+    js::Value out = js::Object{{"execution_id", snapshot.info.execution_id.to_string()}};
+    const js::Value answer = record(why);
+    for (const auto& [name, value] : *answer.if_object()) {
+        out.set(name, value);
+    }
     out.set("failure_reason", maybe(snapshot.failure_reason));
     out.set("failure_category", maybe(snapshot.failure_category));
     return out;

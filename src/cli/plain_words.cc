@@ -47,6 +47,7 @@ constexpr Meaning policy_faults[] = {
     {"empty", "is empty; leave it out, or give it a value"},
     {"too_long", "is longer than 256 bytes; make it shorter"},
     {"control_character", "has a control character in it; take it out"},
+    {"unknown", "is not a member that a policy has there; docs/http.md lists them"},
 };
 
 /// The same for members that have a limit or words of their own.
@@ -58,6 +59,7 @@ constexpr Meaning member_faults[] = {
     {"initial_delay_ms:out_of_range", "is longer than max_delay_ms; make it shorter"},
     {"multiplier:out_of_range", "is too small; make it 1 or more"},
     {"multiplier:invalid_value", "must be a number; write it without quotes"},
+    {"type:invalid_value", "must be fixed or exponential"},
     {"timeout_behavior:invalid_value",
      "must be fail, cancel, expire, auto_resume, auto_resume_with_timeout_signal or escalate"},
     {"durability_mode:invalid_value", "must be buffered or durable"},

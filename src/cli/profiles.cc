@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t file_bytes_max = 1U << 20;
 
-std::string variable(const char* name) {
+std::string variable_or_empty(const char* name) {
     const char* value = std::getenv(name);
     return value != nullptr ? value : "";
 }
@@ -74,7 +74,7 @@ std::unexpected<Error> not_private(const std::string& path) {
 /// `~/x` is in the home folder, anything else that is relative lies beside the profiles file.
 std::string resolved(const std::string& file, const std::string& profiles) {
     if (file.starts_with("~/")) {
-        return variable("HOME") + file.substr(1);
+        return variable_or_empty("HOME") + file.substr(1);
     }
     return (fs::path(profiles).parent_path() / file).string();
 }
@@ -83,9 +83,9 @@ std::string place(const toml::node& node) {
     return fmt::format("line {}", node.source().begin.line);
 }
 
-class Reading {
+class ProfileReading {
   public:
-    explicit Reading(std::string path) { out_.path = std::move(path); }
+    explicit ProfileReading(std::string path) { out_.path = std::move(path); }
 
     expected<Profiles> read(const toml::table& root) {
         for (const auto& [key, node] : root) {
@@ -174,12 +174,12 @@ const Profile* Profiles::find(const std::string& name) const {
 }
 
 std::string profiles_path() {
-    if (const std::string named = variable("FF_CONFIG"); !named.empty()) {
+    if (const std::string named = variable_or_empty("FF_CONFIG"); !named.empty()) {
         return named;
     }
-    std::string folder = variable("XDG_CONFIG_HOME");
+    std::string folder = variable_or_empty("XDG_CONFIG_HOME");
     if (!folder.starts_with('/')) {  // the standard says to ignore a relative one
-        const std::string home = variable("HOME");
+        const std::string home = variable_or_empty("HOME");
         folder = home.empty() ? "" : home + "/.config";
     }
     return folder.empty() ? "" : folder + "/flowfabric/config.toml";
@@ -194,7 +194,7 @@ expected<Profiles> load_profiles() {
     }
     FF_TRY(const auto file, read_file(path));
     if (!file) {
-        if (!variable("FF_CONFIG").empty()) {
+        if (!variable_or_empty("FF_CONFIG").empty()) {
             return refuse(path, "there is no such file, and FF_CONFIG names it");
         }
         return none;
@@ -205,7 +205,7 @@ expected<Profiles> load_profiles() {
         return refuse(path, fmt::format("line {}: {}", fault.source().begin.line,
                                         printable(fault.description())));
     }
-    FF_TRY(Profiles profiles, Reading(path).read(parsed.table()));
+    FF_TRY(Profiles profiles, ProfileReading(path).read(parsed.table()));
     const bool holds_token =
         std::ranges::any_of(profiles.all, [](const Profile& p) { return p.token.has_value(); });
     if (holds_token && !file->is_private) {

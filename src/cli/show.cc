@@ -83,12 +83,8 @@ expected<SearchExecutions> search_of(const ListFilter& filter, TimestampMs now) 
     op.limit = filter.limit;
     op.oldest_first = filter.oldest_first;
     FF_TRY(op.tags, parse_tags(filter.tags));
-    if (filter.since) {
-        FF_TRY(op.created_after, parse_moment(*filter.since, now, Towards::past));
-    }
-    if (filter.until) {
-        FF_TRY(op.created_before, parse_moment(*filter.until, now, Towards::past));
-    }
+    FF_TRY(op.created_after, moment_of("--since", filter.since, now, Towards::past));
+    FF_TRY(op.created_before, moment_of("--until", filter.until, now, Towards::past));
     return op;
 }
 

@@ -135,7 +135,7 @@ expected<std::optional<std::string>> policy_of(const SubmitOptions& options) {
         return std::nullopt;
     }
     std::string text = js::dump(policy);
-    if (const auto checked = Policy::parse(text); !checked) {
+    if (const auto checked = Policy::parse(text, UnknownMembers::refused); !checked) {
         return bad_submit("the policy is not right: " + sentence_of(checked.error()));
     }
     return text;
@@ -157,25 +157,18 @@ expected<CreateExecution> execution_of(const SubmitOptions& options, TimestampMs
     if (options.id) {
         const auto id = ExecutionId::parse(*options.id);
         if (!id) {
-            return bad_submit(fmt::format("--id: {} is not an execution id ({}); one looks like {}",
-                                          *options.id, id.error().detail, id_example));
+            return bad_submit(fmt::format("--id: \"{}\" is not an execution id; one looks like {}",
+                                          printable(*options.id), id_example));
         }
         op.execution_id = *id;
     }
-    const auto moment =
-        [&](const char* name,
-            const std::optional<std::string>& text) -> expected<std::optional<TimestampMs>> {
-        if (!text) {
-            return std::nullopt;
-        }
-        auto at = parse_moment(*text, now, Towards::future);
-        if (!at) {
-            return bad_submit(fmt::format("{}: {}", name, at.error().detail));
-        }
-        return *at;
-    };
-    FF_TRY(op.delay_until, moment("--delay", options.delay));
-    FF_TRY(op.execution_deadline_at, moment("--deadline", options.deadline));
+    FF_TRY(op.delay_until, moment_of("--delay", options.delay, now, Towards::future));
+    FF_TRY(op.execution_deadline_at,
+           moment_of("--deadline", options.deadline, now, Towards::future));
+    if (op.execution_deadline_at && *op.execution_deadline_at <= now) {
+        return bad_submit(fmt::format("--deadline: {} is past; it could only fail",
+                                      printable(*options.deadline)));
+    }
     FF_TRY_VOID(check_namespace("--ns", op.ns));
     FF_TRY_VOID(check_lane("--lane", op.lane_id));
     FF_TRY_VOID(check_label("kind", op.execution_kind, 1, 256));

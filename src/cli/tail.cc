@@ -56,8 +56,10 @@ class Tail {
         how.frame_types = args_.types;
         how.visibility =
             args_.no_live ? StreamVisibility::exclude_best_effort : StreamVisibility::all;
-        if (args_.since) {
-            FF_TRY(since_, parse_moment(*args_.since, session.engine->now(), Towards::past));
+        FF_TRY(const auto since,
+               moment_of("--since", args_.since, session.engine->now(), Towards::past));
+        if (since) {
+            since_ = *since;
             how.from = {args_.attempt.value_or(0), before(since_)};
         }
         if (args_.from) {

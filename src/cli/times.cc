@@ -126,7 +126,7 @@ expected<DurationMs> parse_span(std::string_view text) {
     }
     return ff::fail(ErrorCode::invalid_input,
                     fmt::format("{} is not a span of time; write one like 500ms, 10s, 5m, 2h or 1d",
-                                printable(text)));
+                                text.empty() ? "nothing" : printable(text)));
 }
 
 expected<TimestampMs> parse_moment(std::string_view text, TimestampMs now, Towards towards) {
@@ -144,7 +144,20 @@ expected<TimestampMs> parse_moment(std::string_view text, TimestampMs now, Towar
     return ff::fail(ErrorCode::invalid_input,
                     fmt::format("{} is neither a span (10s, 5m, 2h, 1d) nor a time like "
                                 "2026-03-01T12:00:00Z",
-                                printable(text)));
+                                text.empty() ? "nothing" : printable(text)));
+}
+
+expected<std::optional<TimestampMs>> moment_of(std::string_view option,
+                                               const std::optional<std::string>& text,
+                                               TimestampMs now, Towards towards) {
+    if (!text) {
+        return std::nullopt;
+    }
+    auto at = parse_moment(*text, now, towards);
+    if (!at) {
+        return ff::fail(ErrorCode::invalid_input, fmt::format("{}: {}", option, at.error().detail));
+    }
+    return *at;
 }
 
 }  // namespace ff::cli

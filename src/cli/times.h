@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include <ff/error.h>
@@ -19,5 +21,9 @@ enum class Towards : std::uint8_t { past, future };
 /// A span from now, a time like `2026-03-01T12:00:00Z` (or shorter: `2026-03-01 12:00`,
 /// `2026-03-01`; always UTC), or milliseconds since 1970.
 expected<TimestampMs> parse_moment(std::string_view text, TimestampMs now, Towards towards);
+/// The same of an option, which the error names; nothing when it was not given.
+expected<std::optional<TimestampMs>> moment_of(std::string_view option,
+                                               const std::optional<std::string>& text,
+                                               TimestampMs now, Towards towards);
 
 }  // namespace ff::cli

@@ -196,6 +196,7 @@ std::string history_text(const std::vector<HistoryEntry>& history, const View& v
 
 std::string why_text(const Explanation& why, const ExecutionSnapshot& snapshot, const View& view) {
     Facts facts;
+    facts.add("execution", Cell(snapshot.info.execution_id.to_string()));
     facts.add("state", state_cell(why.public_state));
     facts.add("why", Cell(why.summary));
     facts.add_text("failure", snapshot.failure_reason);

@@ -11,9 +11,26 @@ void Submit::refuse(std::string_view member, Error error) {
     }
 }
 
+void Submit::refuse(std::string_view member, std::string why) {
+    refuse(member, Error{ErrorCode::invalid_input, std::move(why), {}});
+}
+
 Policy& Submit::own_policy() { return policy_ ? *policy_ : policy_.emplace(); }
 
+RetryPolicy& Submit::own_retries() {
+    auto& retries = own_policy().retry_policy;
+    return retries ? *retries : retries.emplace();
+}
+
+TimeoutPolicy& Submit::own_timeouts() {
+    auto& timeouts = own_policy().timeout_policy;
+    return timeouts ? *timeouts : timeouts.emplace();
+}
+
 Submit& Submit::lane(std::string name) {
+    if (name.empty()) {
+        refuse("lane", "it is empty; leave the call out for the lane `default`");
+    }
     op_.lane_id = std::move(name);
     return *this;
 }
@@ -24,11 +41,18 @@ Submit& Submit::tag(std::string key, std::string value) {
 }
 
 Submit& Submit::idempotency_key(std::string key) {
+    if (key.empty()) {
+        refuse("idempotency_key", "it is empty, and would make nothing the same as before");
+    }
     op_.idempotency_key = std::move(key);
     return *this;
 }
 
 Submit& Submit::priority(std::int32_t value) {
+    if (value < 0 || value > priority_max) {
+        refuse("priority",
+               std::to_string(value) + " is not within 0 and " + std::to_string(priority_max));
+    }
     op_.priority = value;
     return *this;
 }
@@ -55,6 +79,9 @@ Submit& Submit::delay_until(TimestampMs at) {
 }
 
 Submit& Submit::delay(std::chrono::milliseconds by) {
+    if (by.count() < 0) {
+        refuse("delay", "it is negative");
+    }
     delay_ = by;
     op_.delay_until.reset();
     return *this;
@@ -66,11 +93,10 @@ Submit& Submit::deadline_at(TimestampMs at) {
 }
 
 Submit& Submit::deadline(std::chrono::milliseconds after_creation) {
-    Policy& policy = own_policy();
-    if (!policy.timeout_policy) {
-        policy.timeout_policy.emplace();
+    if (after_creation.count() <= 0) {
+        refuse("deadline", "it is not after the creation");
     }
-    policy.timeout_policy->execution_deadline_ms = after_creation.count();
+    own_timeouts().execution_deadline_ms = after_creation.count();
     op_.execution_deadline_at.reset();
     return *this;
 }
@@ -81,7 +107,7 @@ Submit& Submit::policy(Policy policy) {
 }
 
 Submit& Submit::policy(std::string_view text) {
-    auto parsed = Policy::parse(text);
+    auto parsed = Policy::parse(text, UnknownMembers::refused);
     if (parsed) {
         policy_ = std::move(*parsed);
     } else {
@@ -91,20 +117,12 @@ Submit& Submit::policy(std::string_view text) {
 }
 
 Submit& Submit::retries(std::uint32_t most) {
-    Policy& policy = own_policy();
-    if (!policy.retry_policy) {
-        policy.retry_policy.emplace();
-    }
-    policy.retry_policy->max_retries = most;
+    own_retries().max_retries = most;
     return *this;
 }
 
 Submit& Submit::backoff(Backoff backoff) {
-    Policy& policy = own_policy();
-    if (!policy.retry_policy) {
-        policy.retry_policy.emplace();
-    }
-    policy.retry_policy->backoff = backoff;
+    own_retries().backoff = backoff;
     return *this;
 }
 
@@ -123,11 +141,10 @@ Submit& Submit::capabilities(std::vector<std::string> required) {
 }
 
 Submit& Submit::attempt_timeout(std::chrono::milliseconds most) {
-    Policy& policy = own_policy();
-    if (!policy.timeout_policy) {
-        policy.timeout_policy.emplace();
+    if (most.count() <= 0) {
+        refuse("attempt_timeout", "it leaves an attempt no time");
     }
-    policy.timeout_policy->attempt_timeout_ms = most.count();
+    own_timeouts().attempt_timeout_ms = most.count();
     return *this;
 }
 

@@ -11,7 +11,6 @@ namespace ff::core {
 
 namespace {
 
-constexpr std::int32_t priority_max = 9'000;
 constexpr DurationMs dedup_window_default_ms = 86'400'000;
 /// Deadlines in a policy below this are durations, above it absolute times.
 constexpr std::int64_t absolute_time_floor = 1'000'000'000'000;

@@ -30,7 +30,7 @@ Decision<StateResult> decide(const Snapshot& view, const ChangePriority& args, c
     }
     Execution e = *found;
     const std::int32_t old_priority = e.priority;
-    e.priority = std::clamp(args.new_priority, 0, 9'000);
+    e.priority = std::clamp(args.new_priority, 0, priority_max);
     e.last_mutation_at = ctx.now;
     Changes changes;
     changes.log_events.push_back(operator_event(

@@ -41,15 +41,37 @@ std::unexpected<Error> invalid(std::string_view member, std::string_view reason)
 
 /// One object of the policy and its dotted path. A member is read into a variable only when it is
 /// there: absent and null leave the default that stands in it.
+///
+/// What nobody asked for is unknown: check_all_read() refuses it, if that is wanted.
 class Reader {
   public:
-    Reader(const js::Value& object, std::string path) : object_(object), path_(std::move(path)) {}
+    Reader(const js::Value& object, std::string path, UnknownMembers unknown)
+        : object_(object), path_(std::move(path)), unknown_(unknown) {}
+
+    /// A reader of a part of it.
+    [[nodiscard]] Reader inside(const js::Value& object, std::string path) const {
+        return {object, std::move(path), unknown_};
+    }
+
+    [[nodiscard]] bool refuses_unknown() const { return unknown_ == UnknownMembers::refused; }
+
+    [[nodiscard]] expected<void> check_all_read() const {
+        for (const auto& [name, value] : *object_.if_object()) {
+            if (refuses_unknown() && std::ranges::find(asked_, name) == asked_.end()) {
+                return invalid(path_of(name), "unknown");
+            }
+        }
+        return {};
+    }
 
     [[nodiscard]] std::string path_of(std::string_view name) const {
         return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
     }
 
     [[nodiscard]] const js::Value* find(std::string_view name) const {
+        if (refuses_unknown()) {
+            asked_.push_back(name);
+        }
         const js::Value* value = object_.find(name);
         return value == nullptr || value->is_null() ? nullptr : value;
     }
@@ -155,7 +177,7 @@ class Reader {
         if (value->if_object() == nullptr) {
             return invalid(path_of(name), "not_object");
         }
-        return Reader(*value, path_of(name));
+        return inside(*value, path_of(name));
     }
 
     static expected<std::int64_t> to_integer(const js::Value& value, const std::string& path) {
@@ -176,6 +198,8 @@ class Reader {
   private:
     const js::Value& object_;
     std::string path_;
+    UnknownMembers unknown_;
+    mutable std::vector<std::string_view> asked_;  ///< kept only for check_all_read()
 };
 
 expected<Backoff> read_backoff(const Reader& reader) {
@@ -196,6 +220,8 @@ expected<Backoff> read_backoff(const Reader& reader) {
     backoff.delay_ms = unknown_backoff_ms;
     if (type == "fixed") {
         FF_TRY_VOID(reader.integer("delay_ms", backoff.delay_ms, backoff_ms_max));
+    } else if (reader.refuses_unknown()) {
+        return invalid(reader.path_of("type"), "invalid_value");
     }
     return backoff;
 }
@@ -206,6 +232,7 @@ expected<RetryPolicy> read_retry(const Reader& reader) {
     FF_TRY(const auto backoff, reader.object("backoff"));
     if (backoff) {
         FF_TRY(retry.backoff, read_backoff(*backoff));
+        FF_TRY_VOID(backoff->check_all_read());
     }
     FF_TRY(const js::Array* categories, reader.array("retryable_categories"));
     for (std::size_t i = 0; categories != nullptr && i < categories->size(); ++i) {
@@ -249,7 +276,7 @@ expected<std::vector<FallbackTier>> read_fallback(const Reader& reader) {
         if (element.if_object() == nullptr) {
             return invalid(path, "not_object");
         }
-        const Reader tier_reader(element, path);
+        const Reader tier_reader = reader.inside(element, path);
         for (const std::string_view required : {"provider", "model"}) {
             if (tier_reader.find(required) == nullptr) {
                 return invalid(tier_reader.path_of(required), "not_string");
@@ -259,6 +286,7 @@ expected<std::vector<FallbackTier>> read_fallback(const Reader& reader) {
         FF_TRY_VOID(tier_reader.string("provider", tier.provider));
         FF_TRY_VOID(tier_reader.string("model", tier.model));
         FF_TRY_VOID(tier_reader.integer("timeout_ms", tier.timeout_ms));
+        FF_TRY_VOID(tier_reader.check_all_read());
         tiers.push_back(std::move(tier));
     }
     return tiers;
@@ -386,18 +414,19 @@ expected<void> read_nested(const Reader& reader, std::string_view name, Target& 
     FF_TRY(const auto nested, reader.object(name));
     if (nested) {
         FF_TRY(target, read(*nested));
+        FF_TRY_VOID(nested->check_all_read());
     }
     return {};
 }
 
 }  // namespace
 
-expected<Policy> Policy::parse(std::string_view text) {
+expected<Policy> Policy::parse(std::string_view text, UnknownMembers unknown) {
     const auto document = js::parse(text);
     if (!document || document->if_object() == nullptr) {
         return fail(ErrorCode::invalid_policy_json, "malformed");
     }
-    const Reader reader(*document, "");
+    const Reader reader(*document, "", unknown);
     Policy policy;
     FF_TRY_VOID(reader.integer("priority", policy.priority, i32_max));
     FF_TRY_VOID(reader.integer("delay_until", policy.delay_until));
@@ -420,6 +449,7 @@ expected<Policy> Policy::parse(std::string_view text) {
     FF_TRY_VOID(read_nested(reader, "stream_policy", policy.stream_policy, read_stream));
     FF_TRY_VOID(
         reader.integer("max_signals_per_execution", policy.max_signals_per_execution, u32_max));
+    FF_TRY_VOID(reader.check_all_read());
     return policy;
 }
 

@@ -54,7 +54,7 @@ TEST_P(Change, ABadIdAmongGoodOnesChangesNothing) {
     const Ran ran = rig_.ff({"cancel", good, "seventeen"});
     EXPECT_EQ(ran.code, 2);
     EXPECT_EQ(ran.out, "");
-    EXPECT_TRUE(ran.err.starts_with("ff: seventeen is not an execution id")) << ran.err;
+    EXPECT_TRUE(ran.err.starts_with("ff: \"seventeen\" is not an execution id")) << ran.err;
     EXPECT_TRUE(ran.err.ends_with("; nothing was changed\n")) << ran.err;
     EXPECT_EQ(state(good), "waiting");
     for (const char* command : {"replay", "revoke", "resume"}) {

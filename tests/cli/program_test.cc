@@ -93,6 +93,8 @@ TEST(Program, WhatItDoesNotKnowIsNamedWithThePlaceThatHelps) {
         {{"doctor", "-x"}, "unknown option -x; see ff doctor --help"},
         {{"doctor", "--db", "a", "b"}, "unexpected argument \"b\"; see ff doctor --help"},
         {{"inspect", "lst"}, "unknown command \"lst\"; did you mean ls? See ff inspect --help"},
+        {{"list"}, "unknown command \"list\"; did you mean ls? See ff --help"},
+        {{"flow", "list"}, "unknown command \"list\"; did you mean ls? See ff flow --help"},
         {{"sumbit", "k"}, "unknown command \"sumbit\"; did you mean submit? See ff --help"},
         {{"lanes", "puase", "x"},
          "unknown command \"puase\"; did you mean pause? See ff lanes --help"},

@@ -127,6 +127,20 @@ TEST_P(Work, ADelayedOneWaitsForItsTime) {
         << "for programs it is as it was";
 }
 
+TEST_P(Work, WhySaysOfWhichExecutionItSpeaks) {
+    const std::string first = submit({"k"});
+    const std::string second = submit({"k", "--delay", "1h"});
+    const std::string text = rig_.ff({"why", first, second}).out;
+    EXPECT_TRUE(text.starts_with("execution")) << text;
+    const std::size_t between = text.find("\n\nexecution");
+    ASSERT_NE(between, std::string::npos) << "a line of nothing stands between them: " << text;
+    EXPECT_TRUE(contains(text.substr(0, between), first)) << text;
+    EXPECT_TRUE(contains(text.substr(between), second)) << text;
+    EXPECT_EQ(member(rig_.json({"why", second}), "execution_id"), second);
+    const std::string lines = rig_.ff({"why", first, second, "-o", "jsonl"}).out;
+    EXPECT_TRUE(lines.starts_with("{\"execution_id\":\"" + first)) << lines;
+}
+
 TEST_P(Work, ARetryThatWaitsTellsItsTime) {
     const std::string id = submit({"k", "--lane", "a", "--retries", "1", "--backoff", "1h"});
     const Ran ran = rig_.ff({"worker", "exec", "--lane", "a", "--tasks", "1", "--", "false"});
@@ -153,7 +167,7 @@ TEST_P(Work, AKeyMakesASecondSubmitTheFirst) {
     EXPECT_EQ(rig_.ff({"submit", "k", "--key", ""}).code, 2) << "a key that is none";
     const Ran no_id = rig_.ff({"submit", "k", "--id", "17"});
     EXPECT_EQ(no_id.code, 2);
-    EXPECT_TRUE(contains(no_id.err, "--id: 17 is not an execution id")) << no_id.err;
+    EXPECT_TRUE(contains(no_id.err, "--id: \"17\" is not an execution id")) << no_id.err;
     const Ran again = rig_.ff({"submit", "k", "--key", "order-17", "-o", "jsonl"});
     EXPECT_EQ(again.code, 0);
     ASSERT_EQ(again.json_lines().size(), 1U);

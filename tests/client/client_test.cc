@@ -168,6 +168,18 @@ TEST_F(ClientTest, FaultsOfASubmitAreReportedWhenItIsMade) {
               "payload: [1]: must be a finite number; JSON has no other");
     EXPECT_EQ(client.try_submit(Submit("k").policy("[]")).error().code,
               ErrorCode::invalid_policy_json);
+    EXPECT_EQ(client.try_submit(Submit("k").policy(R"({"retry_polcy":{}})")).error().detail,
+              "policy: retry_polcy:unknown");
+    EXPECT_EQ(client.try_submit(Submit("k").priority(-1)).error().detail,
+              "priority: -1 is not within 0 and 9000");
+    EXPECT_EQ(client.try_submit(Submit("k").priority(9'001)).error().detail,
+              "priority: 9001 is not within 0 and 9000");
+    for (const Submit& bad :
+         {Submit("k").lane(""), Submit("k").idempotency_key(""), Submit("k").delay(-seconds(1)),
+          Submit("k").deadline(seconds(0)), Submit("k").attempt_timeout(seconds(0))}) {
+        EXPECT_EQ(client.try_submit(bad).error().code, ErrorCode::invalid_input);
+    }
+    EXPECT_TRUE(client.try_submit(Submit("k").priority(9'000).delay(seconds(0))));
     EXPECT_EQ(client.try_submit(Submit("")).error().code, ErrorCode::invalid_input);
     EXPECT_THROW(client.submit(Submit("k").lane(std::string(65, 'x'))), Exception);
 }

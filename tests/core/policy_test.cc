@@ -54,6 +54,30 @@ TEST(Policy, text_that_is_no_json_object_is_malformed) {
     }
 }
 
+TEST(Policy, members_that_it_does_not_have_are_dropped_or_refused) {
+    const std::pair<const char*, const char*> slips[] = {
+        {R"({"retry_polcy":{}})", "retry_polcy:unknown"},
+        {R"({"x":null})", "x:unknown"},
+        {R"({"retry_policy":{"max_retry":3}})", "retry_policy.max_retry:unknown"},
+        {R"({"retry_policy":{"backoff":{"type":"fixed","delay":3}}})",
+         "retry_policy.backoff.delay:unknown"},
+        {R"({"retry_policy":{"backoff":{"type":"linear"}}})",
+         "retry_policy.backoff.type:invalid_value"},
+        {R"({"timeout_policy":{"attempt_timeout":3}})", "timeout_policy.attempt_timeout:unknown"},
+        {R"({"fallback_policy":{"tiers":[{"provider":"p","model":"m","cost":1}]}})",
+         "fallback_policy.tiers.0.cost:unknown"},
+    };
+    for (const auto& [json, fault] : slips) {
+        EXPECT_EQ(fault_of(json), "accepted") << json;
+        const auto refused = Policy::parse(json, UnknownMembers::refused);
+        ASSERT_FALSE(refused) << json;
+        EXPECT_EQ(refused.error().code, ErrorCode::invalid_policy_json);
+        EXPECT_EQ(refused.error().detail, fault);
+    }
+    EXPECT_TRUE(Policy::parse(R"({"budget_reserve":{"tokens":1},"priority":null})",
+                              UnknownMembers::refused));
+}
+
 TEST(Policy, of_an_empty_object_has_every_default) {
     const Policy policy = parsed("{}");
     EXPECT_EQ(policy, Policy{});
@@ -202,6 +226,7 @@ TEST(Policy, any_policy_reads_back_as_itself) {
         if (coin())
             policy.max_signals_per_execution = small();
         RC_ASSERT(Policy::parse(policy.to_json()).value() == policy);
+        RC_ASSERT(Policy::parse(policy.to_json(), UnknownMembers::refused).value() == policy);
     }));
 }
 

@@ -12,6 +12,7 @@
 #include "cli/row_checks.h"
 #include "cli/store_checks.h"
 #include "cli/text.h"
+#include "store/catalogue.h"
 #include "store/migrate.h"
 #include "store/postgres_clock.h"
 #include "store/postgres_db.h"
@@ -294,7 +295,7 @@ void compare_objects(const Objects& expected, const Objects& actual, Check& chec
 
 Check check_schema_of(PgConnection& db, const PgServer& server) {
     return checked("schema", [&](Check& check) -> expected<void> {
-        FF_TRY(const int version, store::schema_version(db));
+        FF_TRY(const int version, db.schema_version());
         if (version == 0) {
             check.detail = "not a FlowFabric store";
             check.add("the database has no schema table");

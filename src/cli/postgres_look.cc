@@ -34,19 +34,6 @@ PgArray integers(const Range& values) {
     return out;
 }
 
-expected<std::vector<Eid>> take_eids(PgStatement& s) {
-    std::vector<Eid> out;
-    for (;;) {
-        FF_TRY(const bool found, s.step());
-        if (!found) {
-            break;
-        }
-        out.push_back(s.integer());
-    }
-    s.reset();
-    return out;
-}
-
 }  // namespace
 
 PostgresLook::PostgresLook(std::unique_ptr<store::PgConnection> connection)
@@ -113,7 +100,7 @@ expected<std::vector<Eid>> PostgresLook::eids_after(Eid after, std::size_t limit
     PgStatement& s = statements_.get(store::sql::executions_after);
     s.integer(after);
     s.integer(static_cast<std::int64_t>(limit));
-    return take_eids(s);
+    return store::collect_eids(s);
 }
 
 template <class Row, class Take>
@@ -210,7 +197,7 @@ expected<std::vector<std::size_t>> PostgresLook::missing(const SideTable& table,
 
 expected<std::vector<Eid>> PostgresLook::orphans(const std::string& table) {
     FF_TRY_VOID(db_->execute(by_table));
-    auto found = take_eids(statements_.get(orphans_text(table)));
+    auto found = store::collect_eids(statements_.get(orphans_text(table)));
     FF_TRY_VOID(db_->execute(by_key));
     return found;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/row_source.h"
+#include "store/sql_statement.h"
 #include "store/store.h"
 
 namespace ff::cli {
@@ -91,8 +92,7 @@ class ReadOnlyStore : public store::Store {
 extern const std::string count_states_text;
 expected<StateCount> state_count(std::string lane, std::int64_t state, std::int64_t count);
 
-template <class Statement>
-expected<std::vector<StateCount>> take_counts(Statement& statement) {
+inline expected<std::vector<StateCount>> take_counts(store::SqlStatement& statement) {
     std::vector<StateCount> out;
     for (;;) {
         FF_TRY(const bool found, statement.step());

@@ -28,19 +28,6 @@ expected<void> add_found(RowSource::Found<T>& out, Eid eid, expected<std::option
     return {};
 }
 
-expected<std::vector<Eid>> take_eids(Statement& s) {
-    std::vector<Eid> out;
-    for (;;) {
-        FF_TRY(const bool found, s.step());
-        if (!found) {
-            break;
-        }
-        out.push_back(s.integer());
-    }
-    s.reset();
-    return out;
-}
-
 }  // namespace
 
 SqliteLook::SqliteLook(store::StoreFile file)
@@ -90,7 +77,7 @@ expected<std::vector<Eid>> SqliteLook::eids_after(Eid after, std::size_t limit) 
     Statement& s = statements_.get(store::sql::executions_after);
     s.integer(after);
     s.integer(static_cast<std::int64_t>(limit));
-    return take_eids(s);
+    return store::collect_eids(s);
 }
 
 expected<RowSource::Found<core::Execution>> SqliteLook::executions(std::span<const Eid> eids) {
@@ -150,7 +137,7 @@ expected<std::vector<std::size_t>> SqliteLook::missing(const SideTable& table,
 
 expected<std::vector<Eid>> SqliteLook::orphans(const std::string& table) {
     FF_TRY(Statement s, db().prepare(orphans_text(table)));
-    return take_eids(s);
+    return store::collect_eids(s);
 }
 
 expected<std::vector<FlowId>> SqliteLook::flow_ids_after(const std::optional<FlowId>& after,

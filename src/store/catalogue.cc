@@ -32,9 +32,17 @@ static_assert(static_cast<int>(WaitpointState::pending) == 0);
 static_assert(static_cast<int>(WaitpointState::active) == 1);
 static_assert(static_cast<int>(SignalEffect::buffered_for_pending_waitpoint) == 6);
 
+std::string select_where(const TableInfo& table, const std::string& rest) {
+    return "SELECT " + column_list(table) + " FROM " + table.source + " WHERE " + rest;
+}
+
 std::string executions_through(const std::string& side_table, const std::string& rest) {
     return "SELECT " + column_list<Execution>("e.") + " FROM " + side_table +
-           " s JOIN ff_exec_core e ON e.eid = s.eid WHERE " + rest;
+           " s CROSS JOIN ff_exec_core e WHERE " + found_by("e.eid", "s.eid") + " AND " + rest;
+}
+
+std::string found_by(const std::string& column, const std::string& value) {
+    return column + " BETWEEN " + value + " AND " + value;
 }
 
 namespace {
@@ -124,9 +132,9 @@ const std::string executions_after =
     "SELECT eid FROM ff_exec_core WHERE eid > $1 ORDER BY eid LIMIT $2";
 // Every leased execution has a timer of kind 0 (lease): the scan is as long as there are leases.
 const std::string leased_by_instance =
-    "SELECT e.id FROM ff_timer s JOIN ff_exec_core e ON e.eid = s.eid"
-    " JOIN ff_route r ON r.route = e.route"
-    " WHERE s.kind = 0 AND e.worker_instance_id = $1 AND r.namespace = $2 ORDER BY e.eid";
+    "SELECT e.id FROM ff_timer s CROSS JOIN ff_exec_core e CROSS JOIN ff_route r WHERE " +
+    found_by("e.eid", "s.eid") + " AND " + found_by("r.route", "e.route") +
+    " AND s.kind = 0 AND e.worker_instance_id = $1 AND r.namespace = $2 ORDER BY s.eid";
 const std::string workers_all =
     select_where<WorkerRow>("namespace >= '' ORDER BY namespace, worker_instance_id");
 
@@ -252,8 +260,9 @@ std::string history_delete_text(const std::string& head) {
            " FROM ff_exec_event WHERE event_id " +
            head +
            " UNION ALL SELECT v.event_id, v.previous_event_id FROM history h"
-           " JOIN ff_exec_event v ON v.event_id = h.previous)"
-           " DELETE FROM ff_exec_event WHERE event_id IN (SELECT id FROM history WHERE id <= (" +
+           " CROSS JOIN ff_exec_event v WHERE " +
+           found_by("v.event_id", "h.previous") +
+           ") DELETE FROM ff_exec_event WHERE event_id IN (SELECT id FROM history WHERE id <= (" +
            floor_text + "))";
 }
 const std::string history_delete = history_delete_text("= $1");
@@ -267,8 +276,9 @@ const std::string history_cut = [] {
            " AND lease_epoch > " +
            epochs + " AND lease_epoch % " + epochs +
            " = 0 UNION ALL SELECT v.event_id, v.previous_event_id, v.lease_epoch, h.cut"
-           " FROM history h JOIN ff_exec_event v ON v.event_id = h.previous)"
-           " DELETE FROM ff_exec_event WHERE event_id IN"
+           " FROM history h CROSS JOIN ff_exec_event v WHERE " +
+           found_by("v.event_id", "h.previous") +
+           ") DELETE FROM ff_exec_event WHERE event_id IN"
            " (SELECT id FROM history WHERE epoch <= cut)";
 }();
 const std::string log_events_trim = "DELETE FROM ff_log_event WHERE event_id <= $1 AND family = $2";
@@ -331,8 +341,8 @@ const ByOrder tagged_too = in_both_orders("eid", 3, [](const std::string& window
     return "SELECT t.eid FROM (SELECT eid FROM ff_exec_tag WHERE tag_key = $1 AND tag_value = $2"
            " AND " +
            window +
-           ") s CROSS JOIN ff_exec_tag t"
-           " WHERE t.tag_key = $6 AND t.tag_value = $7 AND t.eid = s.eid";
+           ") s CROSS JOIN ff_exec_tag t WHERE t.tag_key = $6 AND t.tag_value = $7 AND " +
+           found_by("t.eid", "s.eid");
 });
 const std::string leased_due =
     executions_through("ff_timer",

@@ -12,24 +12,25 @@
 
 namespace ff::store::sql {
 
-/// Where the rows of a table are read: itself, or the view that completes them.
-template <class Row>
-constexpr const char* source_of() {
-    if constexpr (requires { Table<Row>::view; }) {
-        return Table<Row>::view;
-    } else {
-        return Table<Row>::name;
-    }
-}
-
+/// `SELECT all columns FROM t WHERE rest`.
+std::string select_where(const TableInfo& table, const std::string& rest);
 template <class Row>
 std::string select_where(const std::string& rest) {
-    return "SELECT " + column_list<Row>() + " FROM " + source_of<Row>() + " WHERE " + rest;
+    return select_where(table_info<Row>, rest);
 }
 
 /// Writes the resolutions that the ends of executions imply into their edges: `ids` is `= $1`, or
 /// the same of an array.
 std::string spell_out_edges(const std::string& ids);
+
+/// The row of one table that a row of another names, as a join that both databases look up in an
+/// index.
+///
+/// Not `column = value`: of a table that was empty when it was last vacuumed PostgreSQL thinks that
+/// walking its index takes no longer than a look-up, and keeps that plan while the table grows. With
+/// BETWEEN the order of the index is of no use to the join, so that nothing is left but the look-up.
+/// SQLite takes tables in the order of a CROSS JOIN.
+std::string found_by(const std::string& column, const std::string& value);
 
 /// Executions found through a side table `s` whose rows carry an eid.
 std::string executions_through(const std::string& side_table, const std::string& rest);

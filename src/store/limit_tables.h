@@ -14,7 +14,7 @@ struct Table<core::Budget> {
     static constexpr std::size_t key_columns = 1;
     static constexpr int since = 7;
     static constexpr std::size_t named_columns = 1;
-    FF_COLUMNS {
+    FF_COLUMNS(core::Budget) {
         FF_COLUMN("budget_id", bytes, id);
         FF_COLUMN("scope_type", text, scope_type);
         FF_COLUMN("scope_id", text, scope_id);
@@ -49,7 +49,7 @@ struct Table<core::LedgerRow> {
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 7;
     static constexpr std::size_t named_columns = 2;
-    FF_COLUMNS {
+    FF_COLUMNS(core::LedgerRow) {
         FF_COLUMN("budget_id", bytes, key.budget);
         FF_COLUMN("execution_id", bytes, key.execution);
         FF_COLUMN("reset_epoch", integer, reset_epoch);
@@ -65,7 +65,7 @@ struct Table<core::UsageDedup> {
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 7;
     static constexpr std::size_t named_columns = 2;
-    FF_COLUMNS {
+    FF_COLUMNS(core::UsageDedup) {
         FF_COLUMN("budget_id", bytes, key.budget);
         FF_COLUMN("dedup_key", text, key.key);
         FF_COLUMN("applied_at", integer, applied_at);
@@ -79,7 +79,7 @@ struct Table<core::QuotaPolicy> {
     static constexpr std::size_t key_columns = 1;
     static constexpr int since = 7;
     static constexpr std::size_t named_columns = 1;
-    FF_COLUMNS {
+    FF_COLUMNS(core::QuotaPolicy) {
         FF_COLUMN("quota_policy_id", bytes, id);
         FF_COLUMN("requests_per_window_seconds", integer, limits.window_seconds);
         FF_COLUMN("max_requests_per_window", integer, limits.max_requests_per_window);
@@ -109,7 +109,7 @@ struct Table<core::Admission> {
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 7;
     static constexpr std::size_t named_columns = 2;
-    FF_COLUMNS {
+    FF_COLUMNS(core::Admission) {
         FF_COLUMN("execution_id", bytes, key.execution);
         FF_COLUMN("quota_policy_id", bytes, key.policy);
         FF_COLUMN("admitted_at", integer, admitted_at);
@@ -123,7 +123,7 @@ struct Table<core::Attachment> {
     static constexpr std::size_t key_columns = 4;
     static constexpr int since = 7;
     static constexpr std::size_t named_columns = 4;
-    FF_COLUMNS {
+    FF_COLUMNS(core::Attachment) {
         FF_COLUMN("limit_kind", integer, key.kind);
         FF_COLUMN("limit_id", bytes, key.limit);
         FF_COLUMN("target_type", integer, key.target.type);

@@ -1,7 +1,7 @@
 // Parts of MemoryStore that its source files share.
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,15 +20,10 @@ class MemoryStore::Journal {
   public:
     template <class Map>
     void put(Map& map, typename Map::key_type key, typename Map::mapped_type row) {
-        auto it = map.find(key);
-        if (it == map.end()) {
-            map.emplace(key, std::move(row));
-            undo_.emplace_back([&map, key = std::move(key)] { map.erase(key); });
-        } else {
-            undo_.emplace_back(
-                [&map, key = std::move(key), old = it->second] { map.find(key)->second = old; });
-            it->second = std::move(row);
-        }
+        const auto it = map.find(key);
+        remember<RowWas<Map>>(
+            map, key, it == map.end() ? std::nullopt : std::optional(std::move(it->second)));
+        map.insert_or_assign(std::move(key), std::move(row));
     }
     template <class Map>
     expected<void> insert(Map& map, typename Map::key_type key, typename Map::mapped_type row,
@@ -41,33 +36,75 @@ class MemoryStore::Journal {
     }
     template <class Map>
     void erase(Map& map, const typename Map::key_type& key) {
-        auto it = map.find(key);
+        const auto it = map.find(key);
         if (it != map.end()) {
-            undo_.emplace_back([&map, row = *it] { map.insert(row); });
+            remember<RowWas<Map>>(map, it->first, std::optional(std::move(it->second)));
             map.erase(it);
         }
     }
     template <class Set>
     void add(Set& set, typename Set::key_type member) {
         if (set.insert(member).second) {
-            undo_.emplace_back([&set, member = std::move(member)] { set.erase(member); });
+            remember<MemberWas<Set>>(set, std::move(member), false);
         }
     }
     template <class Set>
     void remove(Set& set, const typename Set::key_type& member) {
-        if (set.erase(member) > 0) {
-            undo_.emplace_back([&set, member] { set.insert(member); });
+        const auto it = set.find(member);
+        if (it != set.end()) {
+            remember<MemberWas<Set>>(set, *it, true);
+            set.erase(it);
         }
     }
     void undo_all() {
-        for (auto it = undo_.rbegin(); it != undo_.rend(); ++it) {
-            (*it)();
+        for (auto it = changes_.rbegin(); it != changes_.rend(); ++it) {
+            (*it)->undo();
         }
-        undo_.clear();
+        changes_.clear();
     }
 
   private:
-    std::vector<std::function<void()>> undo_;
+    struct Change {
+        virtual ~Change() = default;
+        virtual void undo() = 0;
+    };
+    /// What stood under a key, if anything.
+    template <class Map>
+    struct RowWas final : Change {
+        RowWas(Map& in, typename Map::key_type at, std::optional<typename Map::mapped_type> was)
+            : map(in), key(std::move(at)), row(std::move(was)) {}
+        void undo() override {
+            if (row) {
+                map.insert_or_assign(std::move(key), std::move(*row));
+            } else {
+                map.erase(key);
+            }
+        }
+        Map& map;
+        typename Map::key_type key;
+        std::optional<typename Map::mapped_type> row;
+    };
+    template <class Set>
+    struct MemberWas final : Change {
+        MemberWas(Set& in, typename Set::key_type who, bool was_there)
+            : set(in), member(std::move(who)), there(was_there) {}
+        void undo() override {
+            if (there) {
+                set.insert(member);
+            } else {
+                set.erase(member);
+            }
+        }
+        Set& set;
+        typename Set::key_type member;
+        bool there;
+    };
+    template <class Was, class... Parts>
+    void remember(Parts&&... parts) {
+        changes_.push_back(std::unique_ptr<Change>(new Was(std::forward<Parts>(parts)...)));
+    }
+
+    std::vector<std::unique_ptr<Change>> changes_;
 };
 
 /// Deletions are made at commit: until then readers see the rows, and the writer looks here.

@@ -1,171 +1,28 @@
-// Bringing a database to the newest schema and checking what it holds, for every database. `Db` has
-// execute() and scalar(), its `dialect`, and in `begin_migration` the statements that start a
-// transaction which no other process can migrate beside.
+// Bringing a database to the newest schema and checking what it holds, for every database.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include <ff/engine.h>
 #include <ff/ids.h>
 
-#include "store/schema.h"
-#include "store/views.h"
+#include "store/sql_statement.h"
 
 namespace ff::store {
 
-template <class Db>
-expected<void> check_applied(Db& db, int version) {
-    for (const Migration& migration : migrations()) {
-        if (migration.version > version) {
-            break;
-        }
-        FF_TRY(const std::string stored,
-               db.scalar("SELECT checksum FROM ff_schema_migration WHERE version = " +
-                         std::to_string(migration.version)));
-        if (stored != checksum(migration)) {
-            return ff::fail(ErrorCode::store_corrupt,
-                            "schema migration " + std::to_string(migration.version) +
-                                " was applied in another form; this store comes from a program "
-                                "that was altered");
-        }
-    }
-    return {};
-}
+/// `store_corrupt` when a migration up to this version was applied in another form.
+expected<void> check_applied(SqlDb& db, int version);
 
 /// The version of a database this program may use. Changes nothing.
-template <class Db>
-expected<int> check_schema(Db& db) {
-    FF_TRY(const int version, schema_version(db));
-    if (version > migrations().back().version) {
-        FF_TRY_VOID(check_known_version(version));
-    }
-    FF_TRY_VOID(check_applied(db, version));
-    return version;
-}
-
-/// Runs the statements `texts` in one transaction, unless `done_already` then gives a row.
-template <class Db>
-expected<bool> run_once(Db& db, const std::string& done_already,
-                        std::initializer_list<std::string> texts) {
-    FF_TRY_VOID(db.execute(Db::begin_migration));
-    const auto attempt = [&]() -> expected<bool> {
-        if (!done_already.empty()) {
-            FF_TRY(const std::string done, db.scalar(done_already));
-            if (!done.empty()) {
-                return false;
-            }
-        }
-        for (const std::string& text : texts) {
-            FF_TRY_VOID(db.execute(text));
-        }
-        return true;
-    };
-    auto ran = attempt();
-    auto ended = db.execute(ran ? "COMMIT" : "ROLLBACK");
-    if (ran && !ended) {
-        [[maybe_unused]] auto undone = db.execute("ROLLBACK");
-        return std::unexpected(std::move(ended).error());
-    }
-    return ran;
-}
-
-/// Views follow the program, not the migrations: made anew when their text differs.
-template <class Db>
-expected<void> refresh_views(Db& db) {
-    const std::string text = view_statements(Db::dialect);
-    const std::string digest = log_digest(text);
-    const std::string same =
-        "SELECT 1 FROM ff_schema_migration WHERE version = 0 AND checksum = '" + digest + "'";
-    FF_TRY(const std::string there, db.scalar(same));
-    if (!there.empty()) {
-        return {};
-    }
-    FF_TRY_VOID(run_once(db, same,
-                         {text,
-                          "INSERT INTO ff_schema_migration (version, name, checksum)"
-                          " VALUES (0, 'views', '" +
-                              digest +
-                              "') ON CONFLICT (version) DO UPDATE"
-                              " SET checksum = excluded.checksum"}));
-    return {};
-}
+expected<int> check_schema(SqlDb& db);
 
 /// Answers what was done. `schema_too_new`, `store_corrupt` (a migration was altered).
-template <class Db>
-expected<std::string> migrate(Db& db) {
-    FF_TRY(const int version, check_schema(db));
-    if (version == 0) {
-        // It may be there: a program that was stopped here made it and nothing else.
-        FF_TRY_VOID(run_once(db, "",
-                             {expand("CREATE TABLE IF NOT EXISTS ff_schema_migration"
-                                     " (version @int PRIMARY KEY, name @text NOT NULL,"
-                                     " checksum @text NOT NULL) @table",
-                                     Db::dialect)}));
-    }
-    std::string done;
-    for (const Migration& migration : migrations()) {
-        if (migration.version <= version) {
-            continue;
-        }
-        const std::string number = std::to_string(migration.version);
-        FF_TRY(const bool ran,
-               run_once(db, "SELECT 1 FROM ff_schema_migration WHERE version = " + number,
-                        {expand(migration.text, Db::dialect),
-                         "INSERT INTO ff_schema_migration (version, name, checksum) VALUES (" +
-                             number + ", '" + std::string(migration.name) + "', '" +
-                             checksum(migration) + "')"}));
-        if (ran) {
-            done += (done.empty() ? "" : ", ") + std::string(migration.name);
-        }
-    }
-    FF_TRY_VOID(refresh_views(db));
-    return done;
-}
-
-/// Of a store that is made without a word about it. A file has one writer and nothing to spread.
-constexpr std::uint16_t default_partitions(Dialect dialect) {
-    return dialect == Dialect::postgres ? 256 : 1;
-}
-
-inline const std::string stored_flow_partitions =
-    "SELECT count FROM ff_partition_config WHERE family = 'flow'";
+expected<std::string> migrate(SqlDb& db);
 
 /// `partition_mismatch` when a store that is there has another count than is asked for.
-template <class Db>
-expected<void> check_partitions(Db& db, const EngineOptions& options) {
-    if (options.flow_partitions && *options.flow_partitions == 0) {
-        return ff::fail(ErrorCode::invalid_config, "the partition count must be at least 1");
-    }
-    FF_TRY(const int version, schema_version(db));
-    if (version == 0 || !options.flow_partitions) {
-        return {};
-    }
-    FF_TRY(const std::string stored, db.scalar(stored_flow_partitions));
-    if (!stored.empty() && std::to_string(*options.flow_partitions) != stored) {
-        return ff::fail(ErrorCode::partition_mismatch,
-                        "partition count mismatch: stored=" + stored +
-                            " configured=" + std::to_string(*options.flow_partitions));
-    }
-    return {};
-}
+expected<void> check_partitions(SqlDb& db, const EngineOptions& options);
 
 /// The partition counts of a store: kept when it is new, compared otherwise. `partition_mismatch`.
-template <class Db>
-expected<PartitionCounts> settle_partitions(Db& db, const EngineOptions& options) {
-    FF_TRY(std::string stored, db.scalar(stored_flow_partitions));
-    if (stored.empty()) {
-        const std::uint16_t count =
-            options.flow_partitions.value_or(default_partitions(Db::dialect));
-        FF_TRY_VOID(run_once(db, stored_flow_partitions,
-                             {"INSERT INTO ff_partition_config (family, count) VALUES ('flow', " +
-                              std::to_string(count) + "), ('budget', 1), ('quota', 1)"}));
-        FF_TRY(stored, db.scalar(stored_flow_partitions));
-    }
-    FF_TRY_VOID(check_partitions(db, options));
-    PartitionCounts counts;
-    FF_TRY(counts.flow, stored_partition_count(stored));
-    return counts;
-}
+expected<PartitionCounts> settle_partitions(SqlDb& db, const EngineOptions& options);
 
 }  // namespace ff::store

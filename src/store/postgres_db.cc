@@ -576,23 +576,21 @@ std::unexpected<Error> names_taken(const PgConnection& db, const std::string& wh
 
 }  // namespace
 
-expected<int> schema_version(PgConnection& db) {
+expected<int> PgConnection::schema_version() {
     FF_TRY(const std::string ours,
-           db.scalar("SELECT EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND"
-                     " a.attname = 'checksum') FROM pg_class c"
-                     " WHERE c.oid = to_regclass('ff_schema_migration')"));
+           scalar("SELECT EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND"
+                  " a.attname = 'checksum') FROM pg_class c"
+                  " WHERE c.oid = to_regclass('ff_schema_migration')"));
     if (ours.empty()) {
         return 0;
     }
     if (ours == "f") {
-        return names_taken(db, "a table ff_schema_migration");
+        return names_taken(*this, "a table ff_schema_migration");
     }
     FF_TRY(const std::string version,
-           db.scalar("SELECT COALESCE(MAX(version), 0) FROM ff_schema_migration"));
+           scalar("SELECT COALESCE(MAX(version), 0) FROM ff_schema_migration"));
     return stored_version(version);
 }
-
-expected<int> schema_version(PgInside& db) { return schema_version(*db.db_); }
 
 expected<void> check_search_path(PgConnection& db) {
     FF_TRY(const std::string elsewhere,
@@ -612,7 +610,7 @@ expected<void> check_search_path(PgConnection& db) {
 }
 
 expected<void> check_names(PgConnection& db) {
-    FF_TRY(const int version, schema_version(db));
+    FF_TRY(const int version, db.schema_version());
     if (version > 0) {
         return {};
     }
@@ -624,12 +622,12 @@ expected<void> check_names(PgConnection& db) {
     if (name.empty()) {
         return {};
     }
-    FF_TRY(const int made, schema_version(db));  // by another opener, meanwhile
+    FF_TRY(const int made, db.schema_version());  // by another opener, meanwhile
     return made > 0 ? expected<void>() : names_taken(db, name);
 }
 
 expected<int> known_schema_version(PgConnection& db) {
-    FF_TRY(const int version, schema_version(db));
+    FF_TRY(const int version, db.schema_version());
     if (version == 0) {
         return ff::fail(ErrorCode::store_open_failed,
                         db.where() + " is not a FlowFabric store: it has no schema table");

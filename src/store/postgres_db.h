@@ -17,25 +17,25 @@
 
 #include <ff/error.h>
 
-#include "store/schema.h"
+#include "store/sql_statement.h"
 
 struct pg_conn;
 struct pg_result;
 
 namespace ff::store {
 
-/// Many values of one column, as one parameter: a Sink of value_codec.h.
-class PgArray {
+/// Many values of one column, as one parameter.
+class PgArray final : public ValueSink {
   public:
     enum class Type : std::uint8_t { integers, texts, bytes };
 
     explicit PgArray(Type type) : type_(type) {}
-    void null();
-    void integer(std::int64_t value);
-    void text(std::string_view value) { bytes(value); }
-    void bytes(std::string_view value);
-    void text_copy(const std::string& value) { bytes(value); }
-    void bytes_copy(const std::string& value) { bytes(value); }
+    void null() override;
+    void integer(std::int64_t value) override;
+    void text(std::string_view value) override { bytes(value); }
+    void bytes(std::string_view value) override;
+    void text_copy(const std::string& value) override { bytes(value); }
+    void bytes_copy(const std::string& value) override { bytes(value); }
 
     [[nodiscard]] std::uint32_t type_id() const;
     /// In the form the server takes.
@@ -48,15 +48,15 @@ class PgArray {
     std::string elements_;
 };
 
-/// The parameters of a statement, in order: a Sink of value_codec.h, and arrays.
-class PgParams {
+/// The parameters of a statement, in order: values, and arrays.
+class PgParams final : public ValueSink {
   public:
-    void null();
-    void integer(std::int64_t value);
-    void text(std::string_view value) { bytes(value); }
-    void bytes(std::string_view value);
-    void text_copy(const std::string& value) { bytes(value); }
-    void bytes_copy(const std::string& value) { bytes(value); }
+    void null() override;
+    void integer(std::int64_t value) override;
+    void text(std::string_view value) override { bytes(value); }
+    void bytes(std::string_view value) override;
+    void text_copy(const std::string& value) override { bytes(value); }
+    void bytes_copy(const std::string& value) override { bytes(value); }
     void array(const PgArray& values);
     /// Those of another statement, behind these.
     void append(PgParams more);
@@ -72,9 +72,8 @@ class PgParams {
     std::vector<Value> values_;
 };
 
-/// Rows of an answer, taken in order: step(), then the columns from the first on. A Source of
-/// value_codec.h.
-class PgRows {
+/// Rows of an answer, taken in order: step(), then the columns from the first on.
+class PgRows final : public ValueSource {
   public:
     PgRows() = default;
     explicit PgRows(pg_result* result) : result_(result, &free_result) {}
@@ -85,12 +84,12 @@ class PgRows {
     /// How many rows a statement inserted, updated or deleted.
     [[nodiscard]] std::uint64_t affected() const;
 
-    [[nodiscard]] bool is_null() const;
-    void skip() { ++column_; }
+    [[nodiscard]] bool is_null() const override;
+    void skip() override { ++column_; }
     void skip(int columns) { column_ += columns; }
-    std::int64_t integer();
-    std::string_view bytes();
-    void corrupt(const char* name, const std::string& value);
+    std::int64_t integer() override;
+    std::string_view bytes() override;
+    void corrupt(const char* name, const std::string& value) override;
     [[nodiscard]] expected<void> check() const;
 
   private:
@@ -101,12 +100,11 @@ class PgRows {
     std::string corrupt_;
 };
 
-class PgConnection {
+class PgConnection final : public SqlDb {
   public:
-    static constexpr Dialect dialect = Dialect::postgres;
     /// The first number is ours and arbitrary: whoever holds this lock migrates what is in the
     /// schema. Whatever the role's default is, who had to wait sees what the one before has done.
-    static constexpr const char* begin_migration =
+    static constexpr const char* migration_begin =
         "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(70205846,"
         " (SELECT CAST(oid AS integer) FROM pg_namespace WHERE nspname = current_schema()))";
 
@@ -118,10 +116,12 @@ class PgConnection {
 
     // ------------------------------------------------- one at a time, while nothing is queued
 
-    /// Runs one or more statements that give no rows.
-    expected<void> execute(const std::string& text);
-    /// The first value of the first row, as text; empty when there is none.
-    expected<std::string> scalar(const std::string& text);
+    expected<void> execute(const std::string& text) override;
+    expected<std::string> scalar(const std::string& text) override;
+    /// `store_open_failed` when a table of another program has a name of ours.
+    expected<int> schema_version() override;
+    [[nodiscard]] Dialect dialect() const override { return Dialect::postgres; }
+    [[nodiscard]] const char* begin_migration() const override { return migration_begin; }
 
     // ------------------------------------------------------------------------------- together
 
@@ -185,32 +185,33 @@ class PgConnection {
     std::vector<Queued> queued_;
 };
 
-/// A statement used one at a time, with the calls that SqliteDb's Statement has: bind, step() until
-/// it gives false, reset().
-class PgStatement {
+/// A statement used one at a time.
+class PgStatement final : public SqlStatement {
   public:
     PgStatement(PgConnection& connection, std::string text)
         : connection_(&connection), text_(std::move(text)) {}
 
-    void null() { params_.null(); }
-    void integer(std::int64_t value) { params_.integer(value); }
-    void text(std::string_view value) { params_.text(value); }
-    void bytes(std::string_view value) { params_.bytes(value); }
-    void text_copy(const std::string& value) { params_.text(value); }
-    void bytes_copy(const std::string& value) { params_.bytes(value); }
+    void null() override { params_.null(); }
+    void integer(std::int64_t value) override { params_.integer(value); }
+    void text(std::string_view value) override { params_.text(value); }
+    void bytes(std::string_view value) override { params_.bytes(value); }
+    void text_copy(const std::string& value) override { params_.text(value); }
+    void bytes_copy(const std::string& value) override { params_.bytes(value); }
     void array(const PgArray& values) { params_.array(values); }
 
-    expected<bool> step();
-    expected<void> run();
-    void reset();
+    expected<bool> step() override;
+    expected<void> run() override;
+    void reset() override;
     [[nodiscard]] std::uint64_t affected() const { return affected_; }
 
-    [[nodiscard]] bool is_null() const { return rows_.is_null(); }
-    void skip() { rows_.skip(); }
-    std::int64_t integer() { return rows_.integer(); }
-    std::string_view bytes() { return rows_.bytes(); }
-    void corrupt(const char* name, const std::string& value) { rows_.corrupt(name, value); }
-    [[nodiscard]] expected<void> check() const { return rows_.check(); }
+    [[nodiscard]] bool is_null() const override { return rows_.is_null(); }
+    void skip() override { rows_.skip(); }
+    std::int64_t integer() override { return rows_.integer(); }
+    std::string_view bytes() override { return rows_.bytes(); }
+    void corrupt(const char* name, const std::string& value) override {
+        rows_.corrupt(name, value);
+    }
+    [[nodiscard]] expected<void> check() const override { return rows_.check(); }
 
   private:
     PgConnection* connection_;
@@ -222,11 +223,10 @@ class PgStatement {
 };
 
 /// Statements by text.
-class PgStatements {
+class PgStatements final : public SqlStatements {
   public:
-    using Connection = PgConnection;
     explicit PgStatements(PgConnection& connection) : connection_(&connection) {}
-    PgStatement& get(const std::string& text) {
+    PgStatement& get(const std::string& text) override {
         return statements_.try_emplace(text, *connection_, text).first->second;
     }
 
@@ -235,28 +235,22 @@ class PgStatements {
     std::unordered_map<std::string, PgStatement> statements_;
 };
 
-/// Found by migrate.h: 0 when there is no store yet.
-expected<int> schema_version(PgConnection& db);
-
 /// For migrate.h inside a transaction that somebody else has begun, and ends: all or nothing.
-class PgInside {
+class PgInside final : public SqlDb {
   public:
-    static constexpr Dialect dialect = Dialect::postgres;
-    static constexpr const char* begin_migration = "";
-
     explicit PgInside(PgConnection& db) : db_(&db) {}
-    expected<void> execute(const std::string& text) {
-        return text == begin_migration || text == "COMMIT" || text == "ROLLBACK"
-                   ? expected<void>()
-                   : db_->execute(text);
+    [[nodiscard]] Dialect dialect() const override { return Dialect::postgres; }
+    [[nodiscard]] const char* begin_migration() const override { return ""; }
+    expected<int> schema_version() override { return db_->schema_version(); }
+    expected<void> execute(const std::string& text) override {
+        return text.empty() || text == "COMMIT" || text == "ROLLBACK" ? expected<void>()
+                                                                      : db_->execute(text);
     }
-    expected<std::string> scalar(const std::string& text) { return db_->scalar(text); }
+    expected<std::string> scalar(const std::string& text) override { return db_->scalar(text); }
 
   private:
-    friend expected<int> schema_version(PgInside& db);
     PgConnection* db_;
 };
-expected<int> schema_version(PgInside& db);
 
 /// What a server is.
 struct PgServer {

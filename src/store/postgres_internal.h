@@ -24,6 +24,12 @@ namespace ff::store {
 /// Numbers of routes are drawn before they are committed, so a lower one may appear after a higher.
 inline constexpr RouteId route_slack = 1'000;
 
+// Plans made once and kept: planning anew for every array costs more than running. Without the
+// enable_* settings a plan made while a table was small scans it when it is long.
+inline constexpr std::string_view plan_settings =
+    "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
+    "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;";
+
 // In the order of ids, waiting: two transactions that want the same rows take them one after the
 // other.
 // Behind each row stands the number of the transaction.
@@ -36,10 +42,7 @@ inline const std::string lock_by_eid = "SELECT " + column_list<core::Execution>(
                                        " WHERE eid = ANY($1) FOR UPDATE SKIP LOCKED";
 inline const std::string inputs_by_eid = sql::select_where<core::ExecutionInput>("eid = ANY($1)");
 inline const std::string grants_by_eid = sql::select_where<core::GrantRow>("eid = ANY($1)");
-inline const std::string attempts_by_key =
-    "SELECT " + column_list<core::Attempt>("t.") +
-    " FROM unnest($1, $2) AS u(eid, attempt_index) JOIN ff_attempt t"
-    " ON t.eid = u.eid AND t.attempt_index = u.attempt_index";
+inline const std::string attempts_by_key = select_keys<core::Attempt>({"eid", "attempt_index"});
 // What creates and claims look at beside executions, in one statement: a row for each lane, or one
 // without a lane, that begins with the number of the transaction (which gets one if $3 is 1), the
 // numbers of the routes above $2, the ids of the flows that are held, and whether limits are
@@ -54,15 +57,11 @@ inline const std::string surroundings =
     " FROM (SELECT 1) one LEFT JOIN ff_lane_registry t ON t.lane_id = ANY($1)";
 inline constexpr int surroundings_columns = 4;  // before the lane's
 inline const std::string lock_idempotency =
-    "SELECT " + column_list<core::IdempotencyEntry>("t.") +
-    " FROM unnest($1, $2) AS u(namespace, idempotency_key) JOIN ff_idempotency t"
-    " ON t.namespace = u.namespace AND t.idempotency_key = u.idempotency_key"
-    " ORDER BY t.namespace, t.idempotency_key FOR UPDATE OF t";
+    select_keys<core::IdempotencyEntry>({"namespace", "idempotency_key"}) +
+    " ORDER BY u.namespace, u.idempotency_key FOR UPDATE OF t";
 inline const std::string lock_workers =
-    "SELECT " + column_list<core::WorkerRow>("t.") +
-    " FROM unnest($1, $2) AS u(namespace, worker_instance_id) JOIN ff_worker_registry t"
-    " ON t.namespace = u.namespace AND t.worker_instance_id = u.worker_instance_id"
-    " ORDER BY t.namespace, t.worker_instance_id FOR UPDATE OF t";
+    select_keys<core::WorkerRow>({"namespace", "worker_instance_id"}) +
+    " ORDER BY u.namespace, u.worker_instance_id FOR UPDATE OF t";
 inline const std::string lock_webhooks =
     "SELECT " + column_list<core::Webhook>("t.") +
     " FROM ff_webhook t WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR UPDATE";
@@ -81,7 +80,7 @@ inline const std::string lock_best_ready =
     " LEFT JOIN LATERAL (SELECT * FROM ff_exec_core x"
     " WHERE x.eid = CASE c.eid WHEN 0 THEN c.place ELSE c.eid END"
     " FOR UPDATE SKIP LOCKED) e ON TRUE"
-    " LEFT JOIN ff_exec_input i ON i.eid = e.eid";
+    " LEFT JOIN ff_exec_input i ON i.eid = ANY (ARRAY[e.eid])";
 
 // There may be no row to lock: nobody has the turn. Many queues share a lock, since a server has
 // room for some thousands of them; nobody waits for one, so their order is of no matter. The first
@@ -111,19 +110,12 @@ inline const std::string groups_of_flows = sql::select_where<core::EdgeGroup>("f
 inline const std::string edges_by_upstream = sql::select_where<core::Edge>("upstream_id = ANY($1)");
 inline const std::string edges_by_downstream =
     sql::select_where<core::Edge>("downstream_id = ANY($1)");
-inline const std::string edges_by_key =
-    "SELECT " + column_list<core::Edge>("t.") +
-    " FROM unnest($1, $2) AS u(flow_id, edge_id) JOIN ff_edge_now t"
-    " ON t.flow_id = u.flow_id AND t.edge_id = u.edge_id";
+inline const std::string edges_by_key = select_keys<core::Edge>({"flow_id", "edge_id"});
 inline const std::string spell_out_edges = sql::spell_out_edges("= ANY($1)");
 inline const std::string groups_by_key =
-    "SELECT " + column_list<core::EdgeGroup>("t.") +
-    " FROM unnest($1, $2) AS u(flow_id, downstream_id) JOIN ff_edge_group t"
-    " ON t.flow_id = u.flow_id AND t.downstream_id = u.downstream_id";
+    select_keys<core::EdgeGroup>({"flow_id", "downstream_id"});
 inline const std::string work_by_keys =
-    "SELECT " + column_list<core::FlowWork>("t.") +
-    " FROM unnest($1, $2, $3) AS u(flow_id, kind, execution_id) JOIN ff_flow_work t"
-    " ON t.flow_id = u.flow_id AND t.kind = u.kind AND t.execution_id = u.execution_id";
+    select_keys<core::FlowWork>({"flow_id", "kind", "execution_id"});
 // Work that another process is at is passed over.
 inline const std::string lock_work_due = sql::select_where<core::FlowWork>(
     "due_at <= $1 ORDER BY due_at, flow_id, kind, execution_id LIMIT $2 FOR UPDATE SKIP LOCKED");
@@ -149,18 +141,13 @@ inline const std::string waitpoints_by_id =
     sql::select_where<core::Waitpoint>("waitpoint_id = ANY($1)");
 inline const std::string open_waitpoints_of =
     sql::select_where<core::Waitpoint>("eid = ANY($1) AND waitpoint_state < 2");
-inline const std::string suspensions_by_key =
-    "SELECT " + column_list<core::Suspension>("t.") +
-    " FROM unnest($1, $2) AS u(eid, episode) JOIN ff_suspension t"
-    " ON t.eid = u.eid AND t.episode = u.episode";
+inline const std::string suspensions_by_key = select_keys<core::Suspension>({"eid", "episode"});
 inline const std::string suspensions_by_idempotency_key =
     "SELECT " + column_list<core::Suspension>("q.") +
     " FROM unnest($1, $2) AS u(eid, idempotency_key) CROSS JOIN LATERAL"
     " (SELECT * FROM ff_suspension t WHERE t.eid = u.eid"
     " AND t.idempotency_key = u.idempotency_key ORDER BY t.episode DESC LIMIT 1) q";
-inline const std::string signals_by_id = "SELECT " + column_list<core::Signal>("t.") +
-                                         " FROM unnest($1, $2) AS u(eid, signal_id) JOIN ff_signal"
-                                         " t ON t.eid = u.eid AND t.signal_id = u.signal_id";
+inline const std::string signals_by_id = select_keys<core::Signal>({"eid", "signal_id"});
 inline const std::string signals_by_idempotency_key =
     "SELECT " + column_list<core::Signal>("q.") +
     " FROM unnest($1, $2) AS u(waitpoint_id, idempotency_key) CROSS JOIN LATERAL"
@@ -169,19 +156,13 @@ inline const std::string signals_by_idempotency_key =
 inline const std::string signals_buffered_at = sql::select_where<core::Signal>(
     "waitpoint_id = ANY($1) AND observed_effect = 6 ORDER BY waitpoint_id, seq");
 inline const std::string satisfiers_by_key =
-    "SELECT " + column_list<core::Satisfier>("t.") +
-    " FROM unnest($1, $2, $3, $4) AS u(eid, episode, node, token) JOIN ff_satisfier t"
-    " ON t.eid = u.eid AND t.episode = u.episode AND t.node = u.node AND t.token = u.token";
+    select_keys<core::Satisfier>({"eid", "episode", "node", "token"});
 
 // So are the streams of its attempts.
 inline const std::string stream_metas_by_key =
-    "SELECT " + column_list<core::StreamMeta>("t.") +
-    " FROM unnest($1, $2) AS u(eid, attempt_index) JOIN ff_stream_meta t"
-    " ON t.eid = u.eid AND t.attempt_index = u.attempt_index";
+    select_keys<core::StreamMeta>({"eid", "attempt_index"});
 inline const std::string summaries_by_key =
-    "SELECT " + column_list<core::SummaryRow>("t.") +
-    " FROM unnest($1, $2) AS u(eid, attempt_index) JOIN ff_stream_summary t"
-    " ON t.eid = u.eid AND t.attempt_index = u.attempt_index";
+    select_keys<core::SummaryRow>({"eid", "attempt_index"});
 
 inline const std::string own_transaction = "SELECT CAST(pg_current_xact_id() AS text)";
 
@@ -222,13 +203,33 @@ PgParams arrays_of(const Keys& keys, Parts... parts) {
     return params;
 }
 
+/// The places of `count` keys in their order; `less` compares two of them by their places.
+using LessAt = bool (*)(const void* keys, std::size_t one, std::size_t other);
+std::vector<std::size_t> places_in_order(const void* keys, std::size_t count, LessAt less);
+
+/// The keys in order, each once. Sorting is compiled once, not for each type of key.
+template <class Key>
+std::vector<Key> sorted_once(std::vector<Key> keys) {
+    const LessAt less = [](const void* in, std::size_t one, std::size_t other) -> bool {
+        const auto& all = *static_cast<const std::vector<Key>*>(in);
+        return all[one] < all[other];
+    };
+    std::vector<Key> out(keys.size());
+    std::size_t used = 0;
+    for (const std::size_t place : places_in_order(&keys, keys.size(), less)) {
+        if (used == 0 || !(out[used - 1] == keys[place])) {
+            out[used++] = std::move(keys[place]);
+        }
+    }
+    out.erase(out.begin() + static_cast<std::ptrdiff_t>(used), out.end());
+    return out;
+}
+
 /// Those of `keys` that `known` does not hold of, in order, each once.
 template <class Key, class Known>
 std::vector<Key> not_known(std::vector<Key> keys, Known known) {
     std::erase_if(keys, known);
-    std::ranges::sort(keys);
-    keys.erase(std::ranges::unique(keys).begin(), keys.end());
-    return keys;
+    return sorted_once(std::move(keys));
 }
 
 /// Statements that go together, each with what is to be done with its answer.
@@ -237,7 +238,7 @@ class PostgresStore::Questions {
     explicit Questions(PostgresStore& store) : store_(store) {}
 
     void ask(const std::string& text, PgParams params,
-             std::function<expected<void>(PgRows&)> take_answer) {
+             std::move_only_function<expected<void>(PgRows&)> take_answer) {
         store_.db_->queue(text, std::move(params));
         takers_.push_back(std::move(take_answer));
     }
@@ -253,9 +254,11 @@ class PostgresStore::Questions {
         ask(text, std::move(params),
             [keys = std::move(keys), key_of, load](PgRows& rows) -> expected<void> {
                 while (rows.next()) {
-                    FF_TRY(Row row, take<Row>(rows));
-                    const Key key = key_of(row);
-                    load(key, std::optional<Row>(std::move(row)));
+                    std::optional<Row> row(std::in_place);
+                    take_columns(rows, *row);
+                    FF_TRY_VOID(rows.check());
+                    const Key key = key_of(*row);
+                    load(key, std::move(row));
                 }
                 for (const Key& key : keys) {
                     load(key, std::optional<Row>());  // does nothing where there is one
@@ -279,7 +282,7 @@ class PostgresStore::Questions {
 
   private:
     PostgresStore& store_;
-    std::vector<std::function<expected<void>(PgRows&)>> takers_;
+    std::vector<std::move_only_function<expected<void>(PgRows&)>> takers_;
 };
 
 /// Members of flows as a load finds them: before their flow is locked, and then.

@@ -19,14 +19,8 @@ const std::string look_at_budgets = sql::select_where<core::Budget>("budget_id =
 const std::string mark_waiting =
     "UPDATE ff_budget SET waiting = 1, wake_at = LEAST(wake_at, $2), timer_at = LEAST(timer_at, $2)"
     " WHERE budget_id = ANY($1)";
-const std::string ledgers_by_key =
-    "SELECT " + column_list<core::LedgerRow>("t.") +
-    " FROM unnest($1, $2) AS u(budget_id, execution_id) JOIN ff_budget_ledger t"
-    " ON t.budget_id = u.budget_id AND t.execution_id = u.execution_id";
-const std::string dedups_by_key = "SELECT " + column_list<core::UsageDedup>("t.") +
-                                  " FROM unnest($1, $2) AS u(budget_id, dedup_key)"
-                                  " JOIN ff_usage_dedup t ON t.budget_id = u.budget_id"
-                                  " AND t.dedup_key = u.dedup_key";
+const std::string ledgers_by_key = select_keys<core::LedgerRow>({"budget_id", "execution_id"});
+const std::string dedups_by_key = select_keys<core::UsageDedup>({"budget_id", "dedup_key"});
 const std::string lock_policies = sql::select_where<core::QuotaPolicy>(
     "quota_policy_id = ANY($1) ORDER BY quota_policy_id FOR UPDATE");
 const std::string look_at_policies =
@@ -34,17 +28,15 @@ const std::string look_at_policies =
 // Behind the lock: the window of a policy follows from its row.
 const std::string aged_of_policies =
     "SELECT " + column_list<core::Admission>("a.") +
-    " FROM unnest($1) AS u(id) JOIN ff_quota_policy p ON p.quota_policy_id = u.id"
+    " FROM unnest($1) AS u(id) JOIN ff_quota_policy p ON p.quota_policy_id = ANY (ARRAY[u.id])"
     " CROSS JOIN LATERAL (SELECT * FROM ff_quota_admission t WHERE t.quota_policy_id = u.id"
     " AND t.admitted_at <= $2 - p.window_ms ORDER BY t.admitted_at, t.execution_id LIMIT $3) a";
 const std::string oldest_of_policies =
     "SELECT p.quota_policy_id, (SELECT MIN(t.admitted_at) FROM ff_quota_admission t"
     " WHERE t.quota_policy_id = p.quota_policy_id AND t.admitted_at > $2 - p.window_ms)"
-    " FROM unnest($1) AS u(id) JOIN ff_quota_policy p ON p.quota_policy_id = u.id";
+    " FROM unnest($1) AS u(id) JOIN ff_quota_policy p ON p.quota_policy_id = ANY (ARRAY[u.id])";
 const std::string admissions_by_key =
-    "SELECT " + column_list<core::Admission>("t.") +
-    " FROM unnest($1, $2) AS u(execution_id, quota_policy_id) JOIN ff_quota_admission t"
-    " ON t.execution_id = u.execution_id AND t.quota_policy_id = u.quota_policy_id";
+    select_keys<core::Admission>({"execution_id", "quota_policy_id"});
 // Behind the lock of the policies: others may be changing what an execution has of them.
 const std::string lock_policies_of_executions =
     "SELECT quota_policy_id FROM ff_quota_policy WHERE quota_policy_id IN (SELECT quota_policy_id"
@@ -52,9 +44,7 @@ const std::string lock_policies_of_executions =
 const std::string admissions_of_executions =
     sql::select_where<core::Admission>("execution_id = ANY($1)");
 const std::string attachments_of_targets =
-    "SELECT " + column_list<core::Attachment>("t.") +
-    " FROM unnest($1, $2) AS u(target_type, target_id) JOIN ff_limit_attachment t"
-    " ON t.target_type = u.target_type AND t.target_id = u.target_id";
+    select_keys<core::Attachment>({"target_type", "target_id"});
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -24,6 +25,14 @@ namespace {
 constexpr RouteId late_routes = 8;
 
 }  // namespace
+
+std::vector<std::size_t> places_in_order(const void* keys, std::size_t count, LessAt less) {
+    std::vector<std::size_t> places(count);
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    std::ranges::sort(places,
+                      [&](std::size_t one, std::size_t other) { return less(keys, one, other); });
+    return places;
+}
 
 void PostgresStore::know_route(core::Route row) {
     if (routes_.find(row.id) == nullptr) {

@@ -43,11 +43,8 @@ expected<void> PostgresStore::start(const Location& location, const EngineOption
     self_ = random_word();
     warn_ = options.warn ? options.warn : [](std::string_view) {};
     readers_max_ = std::max(1, options.pool_size - 1);
-    // Plans made once and kept: planning anew for every array costs more than running. Without the
-    // enable_* settings a plan made while a table was small scans it when it is long.
     session_settings_ =
-        "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
-        "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;"
+        std::string(plan_settings) +
         "SET idle_in_transaction_session_timeout = 60000; SET lock_timeout = 2000;"
         "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;"
         "SET tcp_keepalives_count = 3; SET statement_timeout = " +

@@ -3,13 +3,8 @@
 #include <utility>
 
 #include "store/postgres_internal.h"
-#include "store/sql_reader_body.h"
-#include "store/sql_reader_flows.h"
-#include "store/sql_reader_limits.h"
 
 namespace ff::store {
-
-template class SqlReader<PgStatements>;
 
 std::unique_ptr<PostgresStore::ReadConnection> PostgresStore::take_reader() {
     std::unique_lock lock(readers_mutex_);

@@ -6,7 +6,10 @@
 
 namespace ff::store {
 
-using PostgresReader = SqlReader<PgStatements>;
-extern template class SqlReader<PgStatements>;
+class PostgresReader final : public SqlReader {
+  public:
+    explicit PostgresReader(PgConnection& connection)
+        : SqlReader(std::make_unique<PgStatements>(connection)) {}
+};
 
 }  // namespace ff::store

@@ -7,7 +7,6 @@
 // becomes visible behind one that was seen.
 #pragma once
 
-#include <forward_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +31,20 @@ enum class EventBase : std::uint8_t {
     counter,  ///< in the counter, from which the batch has drawn as many as the last parameter says
     drawn,    ///< in what drawing from it gave, earlier in the same chain
 };
+
+/// `t.a = u.a AND …` for these columns, as a join that PostgreSQL has to look up in an index.
+///
+/// The first is compared as t.a = ANY (ARRAY[u.a]). When a table was empty as it was last vacuumed, a
+/// walk through its whole index is thought to be as cheap as a look-up, and the plan stays while the
+/// table grows. An index is walked for its order, of which no join can make use in this form.
+std::string same_key(const std::vector<std::string>& columns);
+
+std::string select_keys(const TableInfo& table, const std::vector<std::string>& key);
+/// The rows with these keys: `SELECT all columns FROM unnest($1, …) AS u(key) JOIN table t`.
+template <class Row>
+std::string select_keys(const std::vector<std::string>& key) {
+    return select_keys(table_info<Row>, key);
+}
 
 /// Statements for sets: the masked columns as arrays from `$first` on, and behind them, when one of
 /// the columns holds numbers of events that are drawn already, how many. `replace`: rows may be
@@ -77,25 +90,34 @@ class PgChain {
     int count_ = 0;
 };
 
-/// What a batch does to one table, whatever its rows are. They are kept by address until queue().
+/// What a batch does to one table, whatever its rows are. Those that are inserted, put or updated
+/// are kept by address until queue().
 class PgTableSets {
   public:
+    explicit PgTableSets(const TableInfo& table);
+    ~PgTableSets();
     PgTableSets(const PgTableSets&) = delete;
     PgTableSets& operator=(const PgTableSets&) = delete;
 
     [[nodiscard]] std::size_t size() const {
-        return inserts_.rows.size() + puts_.rows.size() + updates_.rows.size() + erased();
+        return inserts_.rows.size() + puts_.rows.size() + updates_.rows.size() + erased_;
     }
-    [[nodiscard]] std::size_t erased() const { return erasures_.rows.size(); }
+    [[nodiscard]] std::size_t erased() const { return erased_; }
 
     /// Queues the statements; `events` is how many numbers of events the batch draws.
     void queue(PgConnection& connection, std::int64_t events);
     /// Puts them into a chain; events are drawn in it, if at all.
     void chain(PgChain& chain);
 
-  protected:
-    /// Puts the masked columns of a row, each into the next of the arrays.
-    using PutRow = void (*)(std::vector<PgArray>& to, const void* row, ColumnMask mask);
+    /// A row whose key is new.
+    void insert(const void* row) { inserts_.add(row, table_.insert_mask(row)); }
+    /// A row that may replace one of the same key.
+    void put(const void* row) { puts_.add(row, table_.insert_mask(row)); }
+    void update(const void* before, const void* after);
+    /// Only the key counts.
+    void erase(const void* row);
+
+  private:
     /// Rows with all columns that any of them needs: a row that has nothing new in one of them
     /// writes what it has.
     struct Set {
@@ -108,41 +130,33 @@ class PgTableSets {
         }
     };
 
-    PgTableSets(const TableInfo& table, PutRow put) : table_(table), put_(put) {}
-    ~PgTableSets() = default;
-
-    Set inserts_;
-    Set puts_;
-    Set updates_;
-    Set erasures_;
-
-  private:
     [[nodiscard]] bool holds_event_numbers(const Set& set) const;
+    /// An array for each of these columns, of what the rows have there.
+    [[nodiscard]] std::vector<PgArray> arrays_for(ColumnMask mask) const;
+    void put_row(std::vector<PgArray>& arrays, const void* row, ColumnMask mask) const;
     [[nodiscard]] PgParams params_of(const Set& set) const;
-    /// Calls `emit` for each statement there is, with the set it writes and what gives its text
-    /// from the number of its first parameter.
+    /// Calls `emit` for each statement there is, with its parameters, whether it needs the number
+    /// of events behind them, and what gives its text from the number of its first parameter.
     template <class Emit>
     void each(EventBase base, Emit emit);
 
     const TableInfo& table_;
-    PutRow put_;
+    Set inserts_;
+    Set puts_;
+    Set updates_;
+    std::vector<PgArray> erased_keys_;
+    std::size_t erased_ = 0;
 };
 
 /// The same with the type of the rows.
 template <class Row>
 class PgRowSet : public PgTableSets {
   public:
-    PgRowSet() : PgTableSets(table_info<Row>, &PgRowSet::put_row) {}
+    PgRowSet() : PgTableSets(table_info<Row>) {}
 
-    /// A row whose key is new.
-    void insert(const Row& row) { inserts_.add(&row, insert_mask(row)); }
-    /// A row that may replace one of the same key.
-    void put(const Row& row) { puts_.add(&row, insert_mask(row)); }
-    void update(const Row& before, const Row& after) {
-        if (const ColumnMask mask = difference(before, after); mask != 0) {
-            updates_.add(&after, mask | key_mask<Row>());
-        }
-    }
+    void insert(const Row& row) { PgTableSets::insert(&row); }
+    void put(const Row& row) { PgTableSets::put(&row); }
+    void update(const Row& before, const Row& after) { PgTableSets::update(&before, &after); }
     /// What the store had, if anything, becomes this, if anything.
     void change(const std::optional<Row>& before, const Row& after) {
         if (before) {
@@ -151,24 +165,7 @@ class PgRowSet : public PgTableSets {
             insert(after);
         }
     }
-    void erase(Row row) {
-        erased_.push_front(std::move(row));
-        erasures_.add(&erased_.front(), key_mask<Row>());
-    }
-
-  private:
-    static void put_row(std::vector<PgArray>& to, const void* row, ColumnMask mask) {
-        std::size_t i = 0;
-        auto array = to.begin();
-        const auto put = [&](const ColumnInfo& column, const auto& value) {
-            if ((mask >> i++ & 1U) != 0) {
-                put_value(*array++, column.kind, value);
-            }
-        };
-        for_each_column<Row>(put, *static_cast<const Row*>(row));
-    }
-
-    std::forward_list<Row> erased_;
+    void erase(const Row& row) { PgTableSets::erase(&row); }
 };
 
 /// Inserts and deletes of a narrow table that is all key.
@@ -196,12 +193,8 @@ class PgKeySet {
     }
     void chain(PgChain& chain) {
         if (erased_ > 0) {
-            std::string matches;
-            for (const std::string& column : columns_) {
-                matches += (matches.empty() ? "t." : " AND t.") + column + " = u." + column;
-            }
             chain.add("DELETE FROM " + table_ + " t USING unnest(" + arrays(chain.next()) +
-                          ") AS u(" + names() + ") WHERE " + matches,
+                          ") AS u(" + names() + ") WHERE " + same_key(columns_),
                       params_of(erasures_));
         }
         if (inserted_ > 0) {

@@ -103,10 +103,9 @@ TakeValue text_check(std::string& fault) {
 }
 
 /// Why a row was refused, in words that name the column where that can be told.
-template <class Row>
-std::string why_refused(const Row& row, const Error& error) {
+std::string why_refused(const TableInfo& table, const void* row, const Error& error) {
     std::string fault;
-    each_value(row, table_info<Row>.all_columns(), text_check(fault));
+    each_value(table.columns, row, table.all_columns(), text_check(fault));
     return fault.empty() ? error.detail : fault;
 }
 
@@ -116,7 +115,7 @@ class PostgresImport final : public ImportTarget {
         : db_(std::move(connection)), statements_(*db_) {}
 
     expected<void> begin(const StoreFacts& facts) override;
-    expected<void> write(const RowBatch& rows) override;
+    expected<void> write(const RowBatch& batch) override;
     expected<void> commit(const StoreFacts& facts) override;
     expected<void> next_page(RowBatch& rows, std::size_t limit) override {
         return next_page_on(statements_, rows, limit);
@@ -125,7 +124,7 @@ class PostgresImport final : public ImportTarget {
   private:
     expected<void> lock();
     expected<void> lock_once();
-    expected<void> try_write(const RowBatch& rows);
+    expected<void> try_write(RowsView rows);
 
     // Closing the connection undoes what was not committed.
     std::unique_ptr<PgConnection> db_;
@@ -137,9 +136,9 @@ constexpr int turns_since = 9;
 
 /// Nobody migrates and, where there are tables already, nobody writes from here on.
 expected<void> PostgresImport::lock_once() {
-    FF_TRY_VOID(db_->execute(PgConnection::begin_migration));
+    FF_TRY_VOID(db_->execute(PgConnection::migration_begin));
     FF_TRY_VOID(db_->execute(transfer_settings));
-    FF_TRY(const int version, schema_version(*db_));
+    FF_TRY(const int version, db_->schema_version());
     if (version == 0) {
         return {};
     }
@@ -190,18 +189,14 @@ expected<void> PostgresImport::begin(const StoreFacts& facts) {
     return {};
 }
 
-expected<void> PostgresImport::try_write(const RowBatch& rows) {
+expected<void> PostgresImport::try_write(RowsView rows) {
     PgSideTables sides = side_tables(side_rows(rows));
     db_->queue("SAVEPOINT ff_rows");
-    std::visit(
-        [&]<class Row>(const std::vector<Row>& list) {
-            PgRowSet<Row> set;
-            for (const Row& row : list) {
-                set.insert(row);
-            }
-            set.queue(*db_, 0);  // events keep their numbers
-        },
-        rows);
+    PgTableSets set(rows.table());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        set.insert(rows[i]);
+    }
+    set.queue(*db_, 0);  // events keep their numbers
     sides.queue(*db_);
     db_->queue("RELEASE SAVEPOINT ff_rows");
     if (auto done = db_->run_queued(); !done) {
@@ -210,25 +205,23 @@ expected<void> PostgresImport::try_write(const RowBatch& rows) {
     return {};
 }
 
-expected<void> PostgresImport::write(const RowBatch& rows) {
+expected<void> PostgresImport::write(const RowBatch& batch) {
+    const RowsView rows = view_of(batch);
     auto written = try_write(rows);
     if (written || !is_refusal(written.error())) {
         return written;
     }
     // The server does not say which row it was.
     FF_TRY_VOID(db_->execute("ROLLBACK TO SAVEPOINT ff_rows"));
-    return std::visit(
-        [&]<class Row>(const std::vector<Row>& list) -> expected<void> {
-            for (std::size_t i = 0; i < list.size(); ++i) {
-                auto done = try_write(std::vector<Row>{list[i]});
-                if (!done && is_refusal(done.error())) {
-                    return std::unexpected(refused_row(i, why_refused(list[i], done.error())));
-                }
-                FF_TRY_VOID(std::move(done));
-            }
-            return {};
-        },
-        rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        auto done = try_write(rows.only(i));
+        if (!done && is_refusal(done.error())) {
+            return std::unexpected(
+                refused_row(i, why_refused(rows.table(), rows[i], done.error())));
+        }
+        FF_TRY_VOID(std::move(done));
+    }
+    return {};
 }
 
 expected<void> PostgresImport::commit(const StoreFacts& facts) {

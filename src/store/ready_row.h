@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/derive.h"
+#include "store/sql_statement.h"
 
 namespace ff::store {
 
@@ -13,8 +14,7 @@ inline core::Eid stored_eid(const core::ReadyKey& key) {
 }
 
 /// From the columns rank, place and eid of a row.
-template <class Row>
-core::ReadyKey take_ready_key(Row& row, core::RouteId route) {
+inline core::ReadyKey take_ready_key(ValueSource& row, core::RouteId route) {
     const auto rank = static_cast<std::int32_t>(row.integer());
     const core::Eid place = row.integer();
     const core::Eid eid = row.integer();

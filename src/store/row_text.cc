@@ -23,6 +23,31 @@ const std::string* hex_of(const js::Value& value) {
                : nullptr;
 }
 
+/// Passes values on, with their columns.
+class StoredValues final : public ValueSink {
+  public:
+    explicit StoredValues(const TakeValue& take) : take_(take) {}
+
+    void column(const ColumnInfo& column) { column_ = &column; }
+    void null() override { take_(*column_, {}); }
+    void integer(std::int64_t value) override {
+        take_(*column_, {StoredValue::Type::integer, value, {}});
+    }
+    void text(std::string_view value) override {
+        take_(*column_, {StoredValue::Type::text, 0, value});
+    }
+    void bytes(std::string_view value) override {
+        take_(*column_, {StoredValue::Type::bytes, 0, value});
+    }
+    void text_copy(const std::string& value) override { text(value); }
+    void bytes_copy(const std::string& value) override { bytes(value); }
+
+  private:
+    const TakeValue& take_;
+    const ColumnInfo* column_ = nullptr;
+};
+
+/// Writes `"column":value` into an object; nothing for a null.
 void append_member(std::string& out, const ColumnInfo& column, const StoredValue& value) {
     using Type = StoredValue::Type;
     if (value.type == Type::null) {
@@ -44,31 +69,8 @@ void append_member(std::string& out, const ColumnInfo& column, const StoredValue
     }
 }
 
-}  // namespace
-
-std::string encode_hex(std::string_view bytes) { return to_hex(bytes); }
-
-std::optional<std::string> decode_hex(std::string_view text) {
-    if (text.size() % 2 != 0) {
-        return std::nullopt;
-    }
-    std::string out;
-    out.reserve(text.size() / 2);
-    const auto digit = [](char c) {
-        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-    };
-    for (std::size_t i = 0; i < text.size(); i += 2) {
-        const int high = digit(text[i]);
-        const int low = digit(text[i + 1]);
-        if (high < 0 || low < 0) {
-            return std::nullopt;
-        }
-        out.push_back(static_cast<char>(high * 16 + low));
-    }
-    return out;
-}
-
-std::string unknown_column(std::span<const ColumnInfo> columns, const js::Object& object) {
+/// The first member that is no column; empty when there is none.
+std::string unknown_column(Columns columns, const js::Object& object) {
     for (const auto& [name, value] : object) {
         const auto is_it = [&](const ColumnInfo& column) { return name == column.name; };
         if (std::ranges::none_of(columns, is_it)) {
@@ -78,32 +80,37 @@ std::string unknown_column(std::span<const ColumnInfo> columns, const js::Object
     return "";
 }
 
-TakeValue member_writer(std::string& out) {
-    return [&](const ColumnInfo& column, const StoredValue& value) {
-        append_member(out, column, value);
-    };
+/// The first member of an execution's `extra` that nobody knows; empty when there is none.
+std::string unknown_extra(std::string_view text) {
+    const auto value = js::parse(text);
+    if (!value || value->if_object() == nullptr) {
+        return "";
+    }
+    const std::string name = unknown_column(columns_of<core::ExecutionExtra>, *value->if_object());
+    return name.empty() ? "" : "there is no such member: " + name;
 }
 
-const js::Value* member_of(const js::Value& object, const ColumnInfo& column, bool required,
-                           std::string& fault) {
-    if (!fault.empty()) {
-        return nullptr;
-    }
-    const js::Value* member = object.find(column.name);
-    if (member != nullptr && !member->is_null()) {
-        return member;
-    }
-    if (required) {
-        note_fault(column, "is missing", fault);
-    }
-    return nullptr;
-}
+/// The value of one column.
+class ColumnValue final : public ValueSource {
+  public:
+    ColumnValue(const js::Value& value, Kind kind) : value_(value), kind_(kind) {}
 
-void note_fault(const ColumnInfo& column, const std::string& what, std::string& fault) {
-    if (!what.empty()) {
-        fault = std::string(column.name) + ": " + what;
-    }
-}
+    [[nodiscard]] bool is_null() const override { return value_.is_null(); }
+    void skip() override {}
+    std::int64_t integer() override;
+    std::string_view bytes() override;
+    void corrupt(const char* name, const std::string& value) override;
+    /// What is wrong, or empty.
+    [[nodiscard]] const std::string& fault() const { return fault_; }
+
+  private:
+    void fail(std::string what);
+
+    const js::Value& value_;
+    Kind kind_;
+    std::string bytes_;
+    std::string fault_;
+};
 
 void ColumnValue::fail(std::string what) {
     if (fault_.empty()) {
@@ -138,14 +145,88 @@ void ColumnValue::corrupt(const char*, const std::string& value) {
     fail(kind_ == Kind::integer ? value + " is not one of its values" : value);
 }
 
-std::string unknown_extra(std::string_view text) {
-    const auto value = js::parse(text);
-    if (!value || value->if_object() == nullptr) {
-        return "";
+/// Takes the member of a column, unless it is absent. One that is absent and required is a fault.
+std::string take_member(const js::Value& object, const ColumnInfo& column, bool required,
+                        void* row) {
+    const js::Value* member = object.find(column.name);
+    if (member == nullptr || member->is_null()) {
+        return required ? "is missing" : "";
     }
-    const std::string name =
-        unknown_column(column_infos<core::ExecutionExtra>, *value->if_object());
-    return name.empty() ? "" : "there is no such member: " + name;
+    ColumnValue source(*member, column.kind);
+    column.type->take(source, column.name, column.in(row));
+    if (source.fault().empty() && column.type == &MemberOf<core::ExecutionExtra>::type &&
+        member->if_string() != nullptr) {
+        return unknown_extra(*member->if_string());
+    }
+    return source.fault();
+}
+
+}  // namespace
+
+std::string encode_hex(std::string_view bytes) { return to_hex(bytes); }
+
+std::optional<std::string> decode_hex(std::string_view text) {
+    if (text.size() % 2 != 0) {
+        return std::nullopt;
+    }
+    std::string out;
+    out.reserve(text.size() / 2);
+    const auto digit = [](char c) {
+        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    };
+    for (std::size_t i = 0; i < text.size(); i += 2) {
+        const int high = digit(text[i]);
+        const int low = digit(text[i + 1]);
+        if (high < 0 || low < 0) {
+            return std::nullopt;
+        }
+        out.push_back(static_cast<char>(high * 16 + low));
+    }
+    return out;
+}
+
+void each_value(Columns columns, const void* row, ColumnMask mask, const TakeValue& take) {
+    StoredValues sink(take);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        if ((mask >> i & 1U) != 0) {
+            sink.column(columns[i]);
+            columns[i].type->put(sink, columns[i].kind, columns[i].in(row));
+        }
+    }
+}
+
+TakeValue binder(ValueSink& statement) {
+    return [&](const ColumnInfo&, const StoredValue& value) {
+        switch (value.type) {
+            case StoredValue::Type::null: statement.null(); break;
+            case StoredValue::Type::integer: statement.integer(value.number); break;
+            case StoredValue::Type::text: statement.text_copy(std::string(value.bytes)); break;
+            case StoredValue::Type::bytes: statement.bytes_copy(std::string(value.bytes)); break;
+        }
+    };
+}
+
+void append_row(std::string& out, const TableInfo& table, const void* row) {
+    out += '{';
+    each_value(table.columns, row, table.insert_mask(row),
+               [&](const ColumnInfo& column, const StoredValue& value) {
+                   append_member(out, column, value);
+               });
+    out += '}';
+}
+
+std::string take_row_text(const js::Value& object, const TableInfo& table, void* row) {
+    if (auto unknown = unknown_column(table.columns, *object.if_object()); !unknown.empty()) {
+        return unknown + ": there is no such column";
+    }
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+        const ColumnInfo& column = table.columns[i];
+        const bool required = i < table.named_columns && !column.type->optional;
+        if (const std::string what = take_member(object, column, required, row); !what.empty()) {
+            return std::string(column.name) + ": " + what;
+        }
+    }
+    return "";
 }
 
 }  // namespace ff::store

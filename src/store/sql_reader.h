@@ -1,16 +1,19 @@
-// Reads over one connection of a database that speaks SQL. `Statements` gives statements by
-// their text; the texts are those of the catalogue, the same for every database.
+// Reads over one connection of a database that speaks SQL. The texts are those of the catalogue,
+// the same for every database.
 #pragma once
 
-#include "store/catalogue.h"
+#include <memory>
+#include <utility>
+
+#include "store/sql_statement.h"
 #include "store/store.h"
 
 namespace ff::store {
 
-template <class Statements>
-class SqlReader final : public Reader {
+class SqlReader : public Reader {
   public:
-    explicit SqlReader(typename Statements::Connection& connection) : statements_(connection) {}
+    explicit SqlReader(std::unique_ptr<SqlStatements> statements)
+        : statements_(std::move(statements)) {}
 
     expected<std::optional<core::Execution>> execution(const ExecutionId& id) override;
     expected<std::optional<core::ExecutionInput>> input(Eid eid) override;
@@ -134,7 +137,7 @@ class SqlReader final : public Reader {
                                                                      std::size_t limit) override;
 
   private:
-    Statements statements_;
+    std::unique_ptr<SqlStatements> statements_;
 };
 
 }  // namespace ff::store

@@ -1,5 +1,4 @@
-// Records out of a statement's rows, for every database. A Statement is bound with the calls of
-// value_codec.h, stepped, and is the source of the row it stands on.
+// Records out of a statement's rows, for every database.
 #pragma once
 
 #include <optional>
@@ -10,70 +9,46 @@
 namespace ff::store {
 
 /// Resets the statement when a column taken from its row was corrupt.
-template <class Statement>
-expected<void> check_row(Statement& statement) {
-    auto ok = statement.check();
-    if (!ok) {
-        statement.reset();
-    }
-    return ok;
-}
+expected<void> check_row(SqlStatement& statement);
 
 /// Takes one column that must hold what it should.
-template <class Statement, class T>
-expected<void> take_checked(Statement& statement, const char* name, T& value) {
+template <class T>
+expected<void> take_checked(SqlStatement& statement, const char* name, T& value) {
     take_value(statement, name, value);
     return check_row(statement);
 }
 
 /// Takes the row a SELECT of all columns stands on into a new record.
-template <class Row, class Statement>
-expected<void> take_row(Statement& statement, Row& row) {
-    take_columns(statement, row);
-    return check_row(statement);
-}
+expected<void> take_row(SqlStatement& statement, Columns columns, void* row);
+
+/// Adds all rows of a bound SELECT.
+expected<void> select_rows(SqlStatement& statement, RowList rows);
+/// The same without those that cannot be read.
+expected<void> select_readable_rows(SqlStatement& statement, RowList rows);
 
 /// The first row of a bound SELECT, or nothing.
-template <class Row, class Statement>
-expected<std::optional<Row>> select_one(Statement& statement) {
+template <class Row>
+expected<std::optional<Row>> select_one(SqlStatement& statement) {
     FF_TRY(const bool found, statement.step());
     std::optional<Row> out;
     if (found) {
-        FF_TRY_VOID(take_row(statement, out.emplace()));
+        FF_TRY_VOID(take_row(statement, columns_of<Row>, &out.emplace()));
     }
     statement.reset();
     return out;
 }
 
-template <class Row, class Statement>
-expected<std::vector<Row>> select_all(Statement& statement) {
+template <class Row>
+expected<std::vector<Row>> select_all(SqlStatement& statement) {
     std::vector<Row> out;
-    for (;;) {
-        FF_TRY(const bool found, statement.step());
-        if (!found) {
-            break;
-        }
-        FF_TRY_VOID(take_row(statement, out.emplace_back()));
-    }
-    statement.reset();
+    FF_TRY_VOID(select_rows(statement, RowList(out)));
     return out;
 }
 
-/// The same without those that cannot be read.
-template <class Row, class Statement>
-expected<std::vector<Row>> select_readable(Statement& statement) {
+template <class Row>
+expected<std::vector<Row>> select_readable(SqlStatement& statement) {
     std::vector<Row> out;
-    for (;;) {
-        FF_TRY(const bool found, statement.step());
-        if (!found) {
-            break;
-        }
-        take_columns(statement, out.emplace_back());
-        if (!statement.check()) {
-            out.pop_back();
-        }
-    }
-    statement.reset();
+    FF_TRY_VOID(select_readable_rows(statement, RowList(out)));
     return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -73,9 +74,10 @@ expected<void> copy_pages(SqliteDb& from, SqliteDb& to, const BackupOptions& opt
 expected<void> verify(const std::string& path, const std::string& executions, bool quick) {
     FF_TRY(const StoreFile copy, open_store_path(path));
     FF_TRY_VOID(schema_version_of(*copy.db));
-    FF_TRY(const std::string sound,
+    FF_TRY(std::string sound,
            copy.db->scalar(quick ? "PRAGMA quick_check(1)" : "PRAGMA integrity_check(1)"));
     if (sound != "ok") {
+        std::ranges::replace(sound, '\n', ' ');
         return ff::fail(ErrorCode::store_corrupt, "the copy is not sound (" + sound +
                                                       "); ff doctor says whether the store is");
     }

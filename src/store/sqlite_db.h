@@ -11,18 +11,15 @@
 
 #include <ff/error.h>
 
-#include "store/schema.h"
+#include "store/sql_statement.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace ff::store {
 
-class SqliteDb;
-
-/// A prepared statement, used as: bind in order with the sink calls, then step() until it gives
-/// false; reset() before the next use (run() does both). Also the Source of the current row.
-class Statement {
+/// A prepared statement. text() and bytes() keep the pointer until reset().
+class Statement final : public SqlStatement {
   public:
     Statement() = default;
     Statement(sqlite3* db, sqlite3_stmt* handle) : db_(db), handle_(handle) {}
@@ -32,29 +29,23 @@ class Statement {
     Statement& operator=(const Statement&) = delete;
     ~Statement();
 
-    // Sink: the next parameter. text() and bytes() keep the pointer until reset().
-    void null();
-    void integer(std::int64_t value);
-    void text(std::string_view value);
-    void bytes(std::string_view value);
-    void text_copy(const std::string& value);
-    void bytes_copy(const std::string& value);
+    void null() override;
+    void integer(std::int64_t value) override;
+    void text(std::string_view value) override;
+    void bytes(std::string_view value) override;
+    void text_copy(const std::string& value) override;
+    void bytes_copy(const std::string& value) override;
 
-    /// True when there is a row. Columns are then taken in order, starting at the first.
-    expected<bool> step();
-    /// Steps to the end, then resets.
-    expected<void> run();
-    void reset();
+    expected<bool> step() override;
+    expected<void> run() override;
+    void reset() override;
 
-    // Source: the next column.
-    [[nodiscard]] bool is_null() const;
-    void skip() { ++column_; }
-    std::int64_t integer();
-    std::string_view bytes();
-    /// Remembers the first column that does not hold what it should.
-    void corrupt(const char* name, const std::string& value);
-    /// `corruption` if any column was corrupt since the last step.
-    expected<void> check() const;
+    [[nodiscard]] bool is_null() const override;
+    void skip() override { ++column_; }
+    std::int64_t integer() override;
+    std::string_view bytes() override;
+    void corrupt(const char* name, const std::string& value) override;
+    [[nodiscard]] expected<void> check() const override;
 
     [[nodiscard]] explicit operator bool() const { return handle_ != nullptr; }
 
@@ -73,11 +64,8 @@ class Statement {
 /// log_vfs.h.
 enum class OpenMode : std::uint8_t { write, write_at_once, read_only };
 
-class SqliteDb {
+class SqliteDb final : public SqlDb {
   public:
-    static constexpr Dialect dialect = Dialect::sqlite;
-    static constexpr const char* begin_migration = "BEGIN IMMEDIATE";
-
     /// `location` is a path or a SQLite URI.
     static expected<std::unique_ptr<SqliteDb>> open(const std::string& location, OpenMode mode,
                                                     int busy_timeout_ms);
@@ -86,10 +74,14 @@ class SqliteDb {
     SqliteDb& operator=(const SqliteDb&) = delete;
 
     expected<Statement> prepare(const std::string& text);
-    /// Runs one or more statements that give no rows.
-    expected<void> execute(const std::string& text);
-    /// The single value of a single row, as text; empty when there is none.
-    expected<std::string> scalar(const std::string& text);
+    expected<void> execute(const std::string& text) override;
+    expected<std::string> scalar(const std::string& text) override;
+
+    [[nodiscard]] Dialect dialect() const override { return Dialect::sqlite; }
+    [[nodiscard]] const char* begin_migration() const override { return "BEGIN IMMEDIATE"; }
+    /// `store_open_failed` when it holds tables of another program.
+    expected<int> schema_version() override;
+
     [[nodiscard]] sqlite3* handle() const { return db_; }
     /// The path of its file; empty for a database in memory.
     [[nodiscard]] std::string file() const;

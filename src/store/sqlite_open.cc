@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/check.h"
 #include "store/migrate.h"
 #include "store/placed_file.h"
 #include "store/schema.h"
@@ -84,22 +85,21 @@ expected<bool> create_private(const std::string& path) {
 
 }  // namespace
 
-/// Found by migrate.h: 0 for an empty file.
-static expected<int> schema_version(SqliteDb& db) {
+expected<int> SqliteDb::schema_version() {
     FF_TRY(const std::string exists,
-           db.scalar("SELECT 1 FROM sqlite_master WHERE name = 'ff_schema_migration'"));
+           scalar("SELECT 1 FROM sqlite_master WHERE name = 'ff_schema_migration'"));
     if (exists.empty()) {
-        FF_TRY(const std::string tables, db.scalar("SELECT COUNT(*) FROM sqlite_master"));
+        FF_TRY(const std::string tables, scalar("SELECT COUNT(*) FROM sqlite_master"));
         if (tables != "0") {
             return ff::fail(ErrorCode::store_open_failed,
-                            db.file() +
+                            file() +
                                 " is not a FlowFabric store: it holds tables of another program; "
                                 "name another file");
         }
         return 0;
     }
     FF_TRY(const std::string version,
-           db.scalar("SELECT COALESCE(MAX(version), 0) FROM ff_schema_migration"));
+           scalar("SELECT COALESCE(MAX(version), 0) FROM ff_schema_migration"));
     return stored_version(version);
 }
 

@@ -6,7 +6,9 @@
 
 namespace ff::store {
 
-using SqliteReader = SqlReader<StatementCache>;
-extern template class SqlReader<StatementCache>;
+class SqliteReader final : public SqlReader {
+  public:
+    explicit SqliteReader(SqliteDb& db) : SqlReader(std::make_unique<StatementCache>(db)) {}
+};
 
 }  // namespace ff::store

@@ -107,22 +107,19 @@ expected<void> SqliteImport::begin(const StoreFacts& facts) {
 }
 
 expected<void> SqliteImport::write(const RowBatch& rows) {
-    FF_TRY_VOID(std::visit(
-        [&]<class Row>(const std::vector<Row>& list) -> expected<void> {
-            std::optional<ColumnMask> columns;
-            Statement* insert = nullptr;
-            for (std::size_t i = 0; i < list.size(); ++i) {
-                if (const ColumnMask mask = insert_mask(list[i]); mask != columns) {
-                    insert = &statements_.get(insert_text(table_info<Row>, mask));
-                    columns = mask;
-                }
-                each_value(list[i], *columns, binder(*insert));
-                FF_TRY_VOID(run_insert(*insert, i));
-            }
-            return {};
-        },
-        rows));
-    return write_side_rows(side_rows(rows));
+    const RowsView list = view_of(rows);
+    const TableInfo& table = list.table();
+    std::optional<ColumnMask> columns;
+    Statement* insert = nullptr;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        if (const ColumnMask mask = table.insert_mask(list[i]); mask != columns) {
+            insert = &statements_.get(insert_text(table, mask));
+            columns = mask;
+        }
+        each_value(table.columns, list[i], *columns, binder(*insert));
+        FF_TRY_VOID(run_insert(*insert, i));
+    }
+    return write_side_rows(side_rows(list));
 }
 
 /// Runs the insert of the row at this place in its batch.

@@ -1,6 +1,18 @@
 #include "store/tables.h"
 
+#include "store/value_codec.h"
+
 namespace ff::store {
+
+ColumnMask difference(Columns columns, const void* a, const void* b) {
+    ColumnMask mask = 0;
+    ColumnMask bit = 1;
+    for (const ColumnInfo& column : columns) {
+        mask |= column.type->equal(column.in(a), column.in(b)) ? 0 : bit;
+        bit <<= 1;
+    }
+    return mask;
+}
 
 void add_item(std::string& list, const char* separator, const std::string& item) {
     if (!list.empty()) {

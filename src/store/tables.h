@@ -8,12 +8,7 @@
 // brought a table which was not there from the start.
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <type_traits>
 
 #include "core/records.h"
 #include "core/stream_records.h"
@@ -28,7 +23,7 @@ namespace ff::store {
 /// that are set.
 template <>
 struct Table<core::ExecutionExtra> {
-    FF_COLUMNS {
+    FF_COLUMNS(core::ExecutionExtra) {
         FF_COLUMN("lease_expired_at", integer, lease_expired_at);
         FF_COLUMN("lease_revoked_at", integer, lease_revoked_at);
         FF_COLUMN("lease_revoke_reason", text, lease_revoke_reason);
@@ -80,13 +75,16 @@ struct Table<core::ExecutionExtra> {
 
 inline core::ExecutionExtra& extra_of(core::Execution& row) { return row; }
 inline const core::ExecutionExtra& extra_of(const core::Execution& row) { return row; }
+/// Where they stand in an execution.
+inline constexpr std::size_t extra_offset =
+    offsetof(core::Execution, gate) - offsetof(core::ExecutionExtra, gate);
 
 template <>
 struct Table<core::Execution> {
     static constexpr const char* name = "ff_exec_core";
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 2;
-    FF_COLUMNS {
+    FF_COLUMNS(core::Execution) {
         FF_COLUMN("eid", integer, eid);
         FF_COLUMN("id", bytes, id);
         FF_COLUMN("route", integer, route);
@@ -126,7 +124,8 @@ struct Table<core::Execution> {
         FF_COLUMN("attempt_deadline_at", integer, attempt_deadline_at);
         FF_COLUMN("retry_count", integer, retry_count);
         FF_COLUMN("flow_id", bytes, flow_id);
-        fn(ColumnInfo{"extra", Kind::text}, extra_of(rows)...);
+        fn(ColumnInfo{"extra", Kind::text, extra_offset, &MemberOf<core::ExecutionExtra>::type},
+           extra_of(rows)...);
         FF_COLUMN("edges_told", integer, edges_told);
     }
 };
@@ -136,7 +135,7 @@ struct Table<core::ExecutionInput> {
     static constexpr const char* name = "ff_exec_input";
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 1;
-    FF_COLUMNS {
+    FF_COLUMNS(core::ExecutionInput) {
         FF_COLUMN("eid", integer, eid);
         FF_COLUMN("creator_identity", text, creator_identity);
         FF_COLUMN("payload", bytes, payload);
@@ -155,7 +154,7 @@ struct Table<core::Attempt> {
     static constexpr const char* name = "ff_attempt";
     static constexpr std::size_t key_columns = 2;
     static constexpr std::size_t named_columns = 3;
-    FF_COLUMNS {
+    FF_COLUMNS(core::Attempt) {
         FF_COLUMN("eid", integer, eid);
         FF_COLUMN("attempt_index", integer, attempt_index);
         FF_COLUMN("attempt_id", bytes, attempt_id);
@@ -187,7 +186,7 @@ struct Table<core::GrantRow> {
     static constexpr const char* name = "ff_claim_grant";
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 6;
-    FF_COLUMNS {
+    FF_COLUMNS(core::GrantRow) {
         FF_COLUMN("eid", integer, eid);
         FF_COLUMN("grant_id", bytes, grant_id);
         FF_COLUMN("kind", integer, kind);
@@ -209,7 +208,7 @@ struct Table<core::Lane> {
     static constexpr const char* name = "ff_lane_registry";
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 1;
-    FF_COLUMNS {
+    FF_COLUMNS(core::Lane) {
         FF_COLUMN("lane_id", text, name);
         FF_COLUMN("lane_state", integer, state);
         FF_COLUMN("registered_at", integer, registered_at);
@@ -221,7 +220,7 @@ struct Table<core::Route> {
     static constexpr const char* name = "ff_route";
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 4;
-    FF_COLUMNS {
+    FF_COLUMNS(core::Route) {
         FF_COLUMN("route", integer, id);
         FF_COLUMN("lane_id", text, key.lane);
         FF_COLUMN("namespace", text, key.ns);
@@ -235,7 +234,7 @@ struct Table<core::IdempotencyEntry> {
     static constexpr const char* name = "ff_idempotency";
     static constexpr std::size_t key_columns = 2;
     static constexpr std::size_t named_columns = 3;
-    FF_COLUMNS {
+    FF_COLUMNS(core::IdempotencyEntry) {
         FF_COLUMN("namespace", text, key.ns);
         FF_COLUMN("idempotency_key", text, key.key);
         FF_COLUMN("execution_id", bytes, execution_id);
@@ -248,7 +247,7 @@ struct Table<core::WorkerRow> {
     static constexpr const char* name = "ff_worker_registry";
     static constexpr std::size_t key_columns = 2;
     static constexpr std::size_t named_columns = 3;
-    FF_COLUMNS {
+    FF_COLUMNS(core::WorkerRow) {
         FF_COLUMN("namespace", text, key.ns);
         FF_COLUMN("worker_instance_id", text, key.worker_instance_id);
         FF_COLUMN("worker_id", text, worker_id);
@@ -265,7 +264,7 @@ struct Table<core::ExecutionEvent> {
     static constexpr const char* name = "ff_exec_event";
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 4;
-    FF_COLUMNS {
+    FF_COLUMNS(core::ExecutionEvent) {
         FF_COLUMN("event_id", integer, event_id);
         FF_COLUMN("previous_event_id", integer, previous_event_id);
         FF_COLUMN("eid", integer, eid);
@@ -294,7 +293,7 @@ struct Table<core::LogEvent> {
     static constexpr const char* name = "ff_log_event";
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 3;
-    FF_COLUMNS {
+    FF_COLUMNS(core::LogEvent) {
         FF_COLUMN("event_id", integer, event_id);
         FF_COLUMN("family", integer, family);
         FF_COLUMN("type", text, type);
@@ -314,7 +313,7 @@ struct Table<core::EventTrim> {
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 1;
     static constexpr int since = 6;
-    FF_COLUMNS {
+    FF_COLUMNS(core::EventTrim) {
         FF_COLUMN("family", integer, family);
         FF_COLUMN("through", integer, through);
     }
@@ -326,7 +325,7 @@ struct Table<core::Webhook> {
     static constexpr std::size_t key_columns = 1;
     static constexpr std::size_t named_columns = 2;
     static constexpr int since = 6;
-    FF_COLUMNS {
+    FF_COLUMNS(core::Webhook) {
         FF_COLUMN("webhook_id", bytes, id);
         FF_COLUMN("url", text, url);
         FF_COLUMN("family", integer, family);
@@ -354,7 +353,7 @@ struct Table<core::Flow> {
     static constexpr std::size_t key_columns = 1;
     static constexpr int since = 3;
     static constexpr std::size_t named_columns = 4;
-    FF_COLUMNS {
+    FF_COLUMNS(core::Flow) {
         FF_COLUMN("flow_id", bytes, id);
         FF_COLUMN("partition", integer, partition);
         FF_COLUMN("flow_kind", text, kind);
@@ -392,7 +391,7 @@ struct Table<core::Edge> {
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 3;
     static constexpr std::size_t named_columns = 4;
-    FF_COLUMNS {
+    FF_COLUMNS(core::Edge) {
         FF_COLUMN("upstream_id", bytes, upstream);
         FF_COLUMN("edge_id", bytes, key.id);
         FF_COLUMN("flow_id", bytes, key.flow);
@@ -416,7 +415,7 @@ struct Table<core::EdgeGroup> {
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 3;
     static constexpr std::size_t named_columns = 2;
-    FF_COLUMNS {
+    FF_COLUMNS(core::EdgeGroup) {
         FF_COLUMN("flow_id", bytes, flow);
         FF_COLUMN("downstream_id", bytes, downstream);
         FF_COLUMN("policy", integer, policy);
@@ -443,7 +442,7 @@ struct Table<core::FlowWork> {
     static constexpr std::size_t key_columns = 3;
     static constexpr int since = 3;
     static constexpr std::size_t named_columns = 3;
-    FF_COLUMNS {
+    FF_COLUMNS(core::FlowWork) {
         FF_COLUMN("flow_id", bytes, key.flow);
         FF_COLUMN("kind", integer, key.kind);
         FF_COLUMN("execution_id", bytes, key.execution);
@@ -458,7 +457,7 @@ struct Table<core::Suspension> {
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 4;
     static constexpr std::size_t named_columns = 5;
-    FF_COLUMNS {
+    FF_COLUMNS(core::Suspension) {
         FF_COLUMN("eid", integer, key.eid);
         FF_COLUMN("episode", integer, key.episode);
         FF_COLUMN("suspension_id", bytes, id);
@@ -498,7 +497,7 @@ struct Table<core::Waitpoint> {
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 4;
     static constexpr std::size_t named_columns = 3;
-    FF_COLUMNS {
+    FF_COLUMNS(core::Waitpoint) {
         FF_COLUMN("eid", integer, eid);
         FF_COLUMN("waitpoint_id", bytes, id);
         FF_COLUMN("execution_id", bytes, execution_id);
@@ -527,7 +526,7 @@ struct Table<core::Signal> {
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 4;
     static constexpr std::size_t named_columns = 4;
-    FF_COLUMNS {
+    FF_COLUMNS(core::Signal) {
         FF_COLUMN("eid", integer, key.eid);
         FF_COLUMN("seq", integer, key.seq);
         FF_COLUMN("signal_id", bytes, id);
@@ -555,7 +554,7 @@ struct Table<core::Satisfier> {
     static constexpr std::size_t key_columns = 4;
     static constexpr int since = 4;
     static constexpr std::size_t named_columns = 4;
-    FF_COLUMNS {
+    FF_COLUMNS(core::Satisfier) {
         FF_COLUMN("eid", integer, key.suspension.eid);
         FF_COLUMN("episode", integer, key.suspension.episode);
         FF_COLUMN("node", integer, key.node);
@@ -570,7 +569,7 @@ struct Table<core::HmacKey> {
     static constexpr std::size_t key_columns = 1;
     static constexpr int since = 4;
     static constexpr std::size_t named_columns = 2;
-    FF_COLUMNS {
+    FF_COLUMNS(core::HmacKey) {
         FF_COLUMN("kid", text, kid);
         FF_COLUMN("secret", bytes, secret);
         FF_COLUMN("sealed", integer, sealed);
@@ -586,7 +585,7 @@ struct Table<core::StreamMeta> {
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 5;
     static constexpr std::size_t named_columns = 2;
-    FF_COLUMNS {
+    FF_COLUMNS(core::StreamMeta) {
         FF_COLUMN("eid", integer, key.eid);
         FF_COLUMN("attempt_index", integer, key.attempt_index);
         FF_COLUMN("created_at", integer, created_at);
@@ -615,7 +614,7 @@ struct Table<core::FrameRow> {
     static constexpr std::size_t key_columns = 4;
     static constexpr int since = 5;
     static constexpr std::size_t named_columns = 5;
-    FF_COLUMNS {
+    FF_COLUMNS(core::FrameRow) {
         FF_COLUMN("eid", integer, key.stream.eid);
         FF_COLUMN("attempt_index", integer, key.stream.attempt_index);
         FF_COLUMN("ms", integer, key.id.ms);
@@ -636,7 +635,7 @@ struct Table<core::SummaryRow> {
     static constexpr std::size_t key_columns = 2;
     static constexpr int since = 5;
     static constexpr std::size_t named_columns = 3;
-    FF_COLUMNS {
+    FF_COLUMNS(core::SummaryRow) {
         FF_COLUMN("eid", integer, key.eid);
         FF_COLUMN("attempt_index", integer, key.attempt_index);
         FF_COLUMN("document", text, document);
@@ -648,101 +647,8 @@ struct Table<core::SummaryRow> {
 
 #undef FF_COLUMN
 #undef FF_COLUMNS
+#pragma GCC diagnostic pop
 
-template <class Row>
-inline constexpr std::size_t column_count = [] {
-    std::size_t count = 0;
-    Table<Row>::columns([&](const ColumnInfo&) { ++count; });
-    return count;
-}();
-
-/// Which columns of a row; bit i is column i.
-using ColumnMask = std::uint64_t;
-static_assert(column_count<core::Execution> <= 64, "a ColumnMask has 64 bits");
-
-/// Calls `fn(column, row.member...)` for each column.
-template <class Row, class Fn, class... Rows>
-void for_each_column(Fn&& fn, Rows&... rows) {
-    Table<Row>::columns(fn, rows...);
-}
-
-/// The columns in which two rows differ.
-template <class Row>
-ColumnMask difference(const Row& a, const Row& b) {
-    ColumnMask mask = 0;
-    std::size_t i = 0;
-    const auto compare = [&](const ColumnInfo&, const auto& one, const auto& other) {
-        if (!(one == other)) {
-            mask |= ColumnMask{1} << i;
-        }
-        ++i;
-    };
-    for_each_column<Row>(compare, a, b);
-    return mask;
-}
-
-template <class Row>
-constexpr ColumnMask key_mask() {
-    return (ColumnMask{1} << Table<Row>::key_columns) - 1;
-}
-/// What an insert of this row has to name.
-template <class Row>
-ColumnMask insert_mask(const Row& row) {
-    static_assert(Table<Row>::named_columns >= Table<Row>::key_columns);
-    static const Row unset;
-    return difference(row, unset) | ((ColumnMask{1} << Table<Row>::named_columns) - 1);
-}
-template <class Row>
-constexpr ColumnMask all_columns() {
-    return column_count<Row> == 64 ? ~ColumnMask{0} : (ColumnMask{1} << column_count<Row>)-1;
-}
-
-/// A table as the texts of statements need it.
-struct TableInfo {
-    const char* name;
-    std::span<const ColumnInfo> columns;
-    std::size_t key_columns;
-
-    [[nodiscard]] ColumnMask key_mask() const { return (ColumnMask{1} << key_columns) - 1; }
-    [[nodiscard]] ColumnMask all_columns() const {
-        return columns.size() == 64 ? ~ColumnMask{0} : (ColumnMask{1} << columns.size()) - 1;
-    }
-};
-
-template <class Row>
-inline constexpr auto column_infos = [] {
-    std::array<ColumnInfo, column_count<Row>> out{};
-    std::size_t i = 0;
-    Table<Row>::columns([&](const ColumnInfo& column) { out[i++] = column; });
-    return out;
-}();
-template <class Row>
-inline constexpr TableInfo table_info{Table<Row>::name, column_infos<Row>, Table<Row>::key_columns};
-
-/// Adds to a list within a text: the separator comes between items.
-void add_item(std::string& list, const char* separator, const std::string& item);
-
-/// `a, b, c` of all columns.
-std::string column_list(const TableInfo& table, const std::string& prefix = "");
-/// `a, b` of the key.
-std::string key_list(const TableInfo& table);
-/// `INSERT INTO t (masked columns) VALUES ($1, …)`, with `tail` for a conflict clause; with several
-/// rows, their parameters go on from one to the next.
-std::string insert_text(const TableInfo& table, ColumnMask mask, const std::string& tail = "",
-                        std::size_t rows = 1);
-/// What makes an insert of the whole row replace a row of the same key: ` ON CONFLICT …`.
-std::string conflict_clause(const TableInfo& table);
-/// The first page of a table in key order; `LIMIT` is $1.
-std::string first_page_text(const TableInfo& table);
-/// The page after a key: its columns are $1…, `LIMIT` comes last.
-std::string next_page_text(const TableInfo& table);
-/// `UPDATE t SET masked columns WHERE key`; the key's parameters come last.
-std::string update_text(const TableInfo& table, ColumnMask mask);
-std::string delete_text(const TableInfo& table);
-
-template <class Row>
-std::string column_list(const std::string& prefix = "") {
-    return column_list(table_info<Row>, prefix);
-}
+static_assert(column_count<core::Execution> <= columns_max, "a ColumnMask has 64 bits");
 
 }  // namespace ff::store

@@ -40,46 +40,35 @@ void add_side_rows(const core::ExecutionInput& row, SideRows& out) {
     }
 }
 
-template <class Row>
-void add_side_rows(const Row&, SideRows&) {}  // the other tables have none
-
 }  // namespace
 
 RowBatch empty_batch(std::size_t table) {
     return make_empty(table, std::make_index_sequence<transfer_tables>());
 }
 
-std::string_view table_name(const RowBatch& rows) {
-    return std::visit(
-        []<class Row>(const std::vector<Row>&) -> std::string_view { return Table<Row>::name; },
-        rows);
+RowList list_of(RowBatch& rows) {
+    return std::visit([](auto& list) { return RowList(list); }, rows);
 }
 
-std::size_t row_count(const RowBatch& rows) {
-    return std::visit([](const auto& list) { return list.size(); }, rows);
+RowsView view_of(const RowBatch& rows) {
+    return std::visit([](const auto& list) { return RowsView(list); }, rows);
 }
 
-int schema_of(const RowBatch& rows) {
-    return std::visit(
-        []<class Row>(const std::vector<Row>&) {
-            if constexpr (requires { Table<Row>::since; }) {
-                return Table<Row>::since;
-            } else {
-                return 1;
-            }
-        },
-        rows);
-}
+std::string_view table_name(const RowBatch& rows) { return view_of(rows).table().name; }
 
-SideRows side_rows(const RowBatch& rows) {
+std::size_t row_count(const RowBatch& rows) { return view_of(rows).size(); }
+
+int schema_of(const RowBatch& rows) { return view_of(rows).table().since; }
+
+SideRows side_rows(RowsView rows) {
     SideRows out;
-    std::visit(
-        [&](const auto& list) {
-            for (const auto& row : list) {
-                add_side_rows(row, out);
-            }
-        },
-        rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (&rows.table() == &table_info<core::Execution>) {
+            add_side_rows(*static_cast<const core::Execution*>(rows[i]), out);
+        } else if (&rows.table() == &table_info<core::ExecutionInput>) {
+            add_side_rows(*static_cast<const core::ExecutionInput*>(rows[i]), out);
+        }  // the other tables have none
+    }
     return out;
 }
 

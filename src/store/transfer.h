@@ -41,6 +41,7 @@
 #include "core/webhook_records.h"
 #include "store/location.h"
 #include "store/prepare.h"
+#include "store/tables.h"
 
 namespace ff::store {
 
@@ -59,6 +60,9 @@ using RowBatch = std::variant<
     std::vector<core::ExecutionEvent>, std::vector<core::LogEvent>, std::vector<core::EventTrim>,
     std::vector<core::Webhook>>;
 inline constexpr std::size_t transfer_tables = std::variant_size_v<RowBatch>;
+
+RowList list_of(RowBatch& rows);
+RowsView view_of(const RowBatch& rows);
 
 /// A batch without rows of a table, by its place in the order.
 RowBatch empty_batch(std::size_t table);
@@ -120,7 +124,7 @@ struct SideRows {
     std::vector<ListedKey> listed;
     std::vector<TagRow> tags;
 };
-SideRows side_rows(const RowBatch& rows);
+SideRows side_rows(RowsView rows);
 
 /// The error of a row that cannot be written; `index` is its place in the batch.
 Error refused_row(std::size_t index, std::string why);

@@ -32,15 +32,12 @@ std::string end_line(const TransferSummary& summary) {
 
 std::string lines_of(const RowBatch& batch) {
     std::string out;
-    std::visit(
-        [&]<class Row>(const std::vector<Row>& rows) {
-            for (const Row& row : rows) {
-                out += std::string(R"({"table":")") + Table<Row>::name + R"(","row":)";
-                append_row(out, row);
-                out += "}\n";
-            }
-        },
-        batch);
+    const RowsView rows = view_of(batch);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        out += std::string(R"({"table":")") + rows.table().name + R"(","row":)";
+        append_row(out, rows.table(), rows[i]);
+        out += "}\n";
+    }
     return out;
 }
 

@@ -75,10 +75,9 @@ struct Key {
     std::vector<Part> parts;
     std::string text;  ///< `eid 7, attempt_index 0`, spelled as in the export
 
-    template <class Row>
-    static Key of(const Row& row) {
+    static Key of(const TableInfo& table, const void* row) {
         Key key;
-        each_value(row, key_mask<Row>(), key.adder());
+        each_value(table.columns, row, table.key_mask(), key.adder());
         return key;
     }
 
@@ -203,9 +202,7 @@ class Importer {
             return at_line(lines_.number(), "must be {\"table\":…,\"row\":{…}}");
         }
         FF_TRY_VOID(turn_to(*table->if_string()));
-        auto taken = std::visit(
-            [&]<class Row>(std::vector<Row>& rows) { return take_row(*row, rows); }, batch_);
-        if (!taken) {
+        if (auto taken = take_row(*row); !taken) {
             return at_line(lines_.number(), *table->if_string() + ": " + taken.error().detail);
         }
         summary_.rows[batch_.index()] += 1;
@@ -237,21 +234,20 @@ class Importer {
         return {};
     }
 
-    template <class Row>
-    expected<void> take_row(const js::Value& object, std::vector<Row>& rows) {
-        Row row;
-        if (const std::string fault = take_row_text(object, row); !fault.empty()) {
-            return ff::fail(ErrorCode::corruption, fault);
-        }
-        FF_TRY_VOID(check_order(Key::of(row)));
-        if (const std::string fault = check(row); !fault.empty()) {
-            return ff::fail(ErrorCode::corruption, fault);
-        }
-        if (rows.empty()) {
+    /// A fault ends the import, so it does not matter what becomes of its row.
+    expected<void> take_row(const js::Value& object) {
+        RowList rows = list_of(batch_);
+        if (rows.view().empty()) {
             batch_line_ = lines_.number();
         }
-        rows.push_back(std::move(row));
-        return {};
+        void* row = rows.add();
+        if (const std::string fault = take_row_text(object, rows.table(), row); !fault.empty()) {
+            return ff::fail(ErrorCode::corruption, fault);
+        }
+        FF_TRY_VOID(check_order(Key::of(rows.table(), row)));
+        const std::string fault =
+            std::visit([&](const auto& list) { return check(list.back()); }, batch_);
+        return fault.empty() ? expected<void>() : ff::fail(ErrorCode::corruption, fault);
     }
 
     expected<void> check_order(Key key) {
@@ -275,7 +271,7 @@ class Importer {
                 return interrupted();
             }
         }
-        std::visit([](auto& rows) { rows.clear(); }, batch_);
+        list_of(batch_).clear();
         batch_bytes_ = 0;
         return {};
     }

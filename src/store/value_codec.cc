@@ -1,6 +1,6 @@
 #include "store/value_codec.h"
 
-#include <concepts>
+#include <bit>
 #include <utility>
 
 #include <ff/json.h>
@@ -114,74 +114,32 @@ std::optional<BudgetLimits> decode_limits(std::string_view text) {
     return out;
 }
 
-namespace {
-
-/// Appends a member's value as JSON. An optional one is set.
-template <class T>
-void append_extra(std::string& out, const T& value) {
-    if constexpr (is_optional<T>::value) {
-        append_extra(out, *value);
-    } else if constexpr (std::integral<T>) {
-        out += std::to_string(static_cast<std::int64_t>(value));
-    } else if constexpr (is_uuid_id<T>::value) {
-        js::append_quoted(out, value.to_string());
-    } else if constexpr (std::same_as<T, Amounts>) {
-        js::append_quoted(out, encode_amounts(value));
-    } else {
-        js::append_quoted(out, value);
+void put_columns(ValueSink& sink, Columns columns, const void* row, ColumnMask mask) {
+    for (; mask != 0; mask &= mask - 1) {
+        const ColumnInfo& column = columns[static_cast<std::size_t>(std::countr_zero(mask))];
+        column.type->put(sink, column.kind, column.in(row));
     }
 }
 
-/// False when the JSON value is not one of the member's type.
-template <class T>
-bool take_extra(const js::Value& from, T& value) {
-    if constexpr (is_optional<T>::value) {
-        return take_extra(from, value.emplace());
-    } else if constexpr (std::same_as<T, bool>) {
-        const auto number = from.as_int64();
-        value = number == 1;
-        return number == 0 || number == 1;
-    } else if constexpr (std::integral<T>) {
-        const auto number = from.as_int64();
-        if (!number || !std::in_range<T>(*number)) {
-            return false;
-        }
-        value = static_cast<T>(*number);
-        return true;
-    } else if constexpr (is_uuid_id<T>::value) {
-        const auto id = from.if_string() == nullptr ? std::nullopt : T::parse(*from.if_string());
-        value = id.value_or(T{});
-        return id.has_value();
-    } else if constexpr (std::same_as<T, Amounts>) {
-        const auto amounts =
-            from.if_string() == nullptr ? std::nullopt : decode_amounts(*from.if_string());
-        value = amounts.value_or(Amounts{});
-        return amounts.has_value();
-    } else {
-        if (from.if_string() == nullptr) {
-            return false;
-        }
-        value = *from.if_string();
-        return true;
+void take_columns(ValueSource& source, Columns columns, void* row) {
+    for (const ColumnInfo& column : columns) {
+        column.type->take(source, column.name, column.in(row));
     }
 }
-
-}  // namespace
 
 // Written without building values: it is done for every transition of an execution that has any.
 std::string encode_extra(const core::ExecutionExtra& extra) {
     static const core::ExecutionExtra unset;
     std::string out;
-    const auto put = [&](const ColumnInfo& column, const auto& value, const auto& nothing) {
-        if (value != nothing) {
+    for (const ColumnInfo& column : columns_of<core::ExecutionExtra>) {
+        if (!column.type->equal(column.in(&extra), column.in(&unset))) {
             out += out.empty() ? '{' : ',';
             out += '"';
             out += column.name;
             out += "\":";
-            append_extra(out, value);
+            column.type->append_json(out, column.in(&extra));
         }
-    };
-    for_each_column<core::ExecutionExtra>(put, extra, unset);
+    }
     if (!out.empty()) {
         out += '}';
     }
@@ -193,27 +151,28 @@ std::optional<core::ExecutionExtra> decode_extra(std::string_view text) {
     if (!value || value->if_object() == nullptr) {
         return std::nullopt;
     }
-    core::ExecutionExtra extra;
+    std::optional<core::ExecutionExtra> extra(std::in_place);
     bool good = true;
     // We write them in this order, so each is mostly the next.
     auto next = value->if_object()->begin();
     const auto end = value->if_object()->end();
-    const auto take_next = [&](const ColumnInfo& column, auto& into) {
+    for (const ColumnInfo& column : columns_of<core::ExecutionExtra>) {
         if (next != end && next->first == column.name) {
-            good = good && take_extra(next->second, into);
+            good = good && column.type->take_json(next->second, column.in(&*extra));
             ++next;
         }
-    };
-    for_each_column<core::ExecutionExtra>(take_next, extra);
-    if (good && next != end) {
-        const auto find = [&](const ColumnInfo& column, auto& into) {
-            if (const js::Value* member = value->find(column.name)) {
-                good = good && take_extra(*member, into);
-            }
-        };
-        for_each_column<core::ExecutionExtra>(find, extra);
     }
-    return good ? std::optional(std::move(extra)) : std::nullopt;
+    if (good && next != end) {
+        for (const ColumnInfo& column : columns_of<core::ExecutionExtra>) {
+            if (const js::Value* member = value->find(column.name)) {
+                good = good && column.type->take_json(*member, column.in(&*extra));
+            }
+        }
+    }
+    if (!good) {
+        extra.reset();
+    }
+    return extra;
 }
 
 void split_capabilities(core::Route& route) {

@@ -1,5 +1,4 @@
-// How single values become columns and come back. A Sink takes null(), integer(), text() and
-// bytes(); a Source gives them. One definition for every database.
+// How single values become columns and come back. One definition for every database.
 #pragma once
 
 #include <concepts>
@@ -11,7 +10,9 @@
 #include <vector>
 
 #include <ff/contracts.h>
+#include <ff/json.h>
 
+#include "store/sql_statement.h"
 #include "store/tables.h"
 
 namespace ff::store {
@@ -44,8 +45,8 @@ struct is_optional : std::false_type {};
 template <class T>
 struct is_optional<std::optional<T>> : std::true_type {};
 
-template <class Sink, class T>
-void put_value(Sink& sink, Kind kind, const T& value) {
+template <class T>
+void put_value(ValueSink& sink, Kind kind, const T& value) {
     if constexpr (is_optional<T>::value) {
         if (value) {
             put_value(sink, kind, *value);
@@ -92,8 +93,8 @@ void put_value(Sink& sink, Kind kind, const T& value) {
 }
 
 /// Takes a column that holds a container as text.
-template <class Source, class T>
-void take_decoded(Source& source, const char* name,
+template <class T>
+void take_decoded(ValueSource& source, const char* name,
                   std::optional<T> (*decode)(std::string_view text), T& value) {
     const std::string_view text = source.bytes();
     if (auto decoded = decode(text)) {
@@ -105,8 +106,8 @@ void take_decoded(Source& source, const char* name,
 
 /// Reads the next column into `value`. Throws nothing; a value that cannot be what it should be
 /// marks the source as corrupt with the column's name.
-template <class Source, class T>
-void take_value(Source& source, const char* name, T& value) {
+template <class T>
+void take_value(ValueSource& source, const char* name, T& value) {
     if constexpr (is_optional<T>::value) {
         if (source.is_null()) {
             value.reset();
@@ -162,25 +163,30 @@ void take_value(Source& source, const char* name, T& value) {
     }
 }
 
+/// What is done with members of a type, by their address.
+struct MemberType {
+    bool optional;
+    void (*put)(ValueSink& sink, Kind kind, const void* member);
+    void (*take)(ValueSource& source, const char* column, void* member);
+    bool (*equal)(const void* a, const void* b);
+    // Of the types that ExecutionExtra has. What is appended is set; taking answers whether the
+    // value is one of the type.
+    void (*append_json)(std::string& out, const void* member);
+    bool (*take_json)(const js::Value& from, void* member);
+};
+
 /// Puts the masked columns of a row, in column order.
-template <class Row, class Sink>
-void put_columns(Sink& sink, const Row& row, ColumnMask mask) {
-    std::size_t i = 0;
-    const auto put = [&](const ColumnInfo& column, const auto& value) {
-        if ((mask >> i++ & 1U) != 0) {
-            put_value(sink, column.kind, value);
-        }
-    };
-    for_each_column<Row>(put, row);
+void put_columns(ValueSink& sink, Columns columns, const void* row, ColumnMask mask);
+template <class Row>
+void put_columns(ValueSink& sink, const Row& row, ColumnMask mask) {
+    put_columns(sink, columns_of<Row>, &row, mask);
 }
 
 /// Takes all columns of a row, in column order.
-template <class Row, class Source>
-void take_columns(Source& source, Row& row) {
-    const auto take = [&](const ColumnInfo& column, auto& value) {
-        take_value(source, column.name, value);
-    };
-    for_each_column<Row>(take, row);
+void take_columns(ValueSource& source, Columns columns, void* row);
+template <class Row>
+void take_columns(ValueSource& source, Row& row) {
+    take_columns(source, columns_of<Row>, &row);
 }
 
 }  // namespace ff::store

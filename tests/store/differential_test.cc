@@ -495,14 +495,14 @@ class Picture {
   private:
     static constexpr std::size_t all = 1'000'000;
 
-    struct Text {
+    struct Text final : ValueSink {
         std::string out;
-        void null() { out += "-|"; }
-        void integer(std::int64_t n) { out += std::to_string(n) + "|"; }
-        void text(std::string_view t) { out += "'" + std::string(t) + "'|"; }
-        void bytes(std::string_view b) { text(b); }
-        void text_copy(const std::string& t) { text(t); }
-        void bytes_copy(const std::string& b) { text(b); }
+        void null() override { out += "-|"; }
+        void integer(std::int64_t n) override { out += std::to_string(n) + "|"; }
+        void text(std::string_view t) override { out += "'" + std::string(t) + "'|"; }
+        void bytes(std::string_view b) override { text(b); }
+        void text_copy(const std::string& t) override { text(t); }
+        void bytes_copy(const std::string& b) override { text(b); }
     };
 
     template <class Row>

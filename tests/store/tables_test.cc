@@ -9,6 +9,7 @@
 #include "store/contract.h"
 #include "store/sqlite_rows.h"
 #include "store/sqlite_store.h"
+#include "store/value_codec.h"
 
 namespace ff::store::test {
 namespace {
@@ -78,6 +79,13 @@ TEST(Tables, texts_are_made_from_the_columns) {
             .ends_with(
                 " FROM ff_attempt WHERE (eid, attempt_index) > ($1, $2) ORDER BY eid, attempt_index"
                 " LIMIT $3"));
+}
+
+TEST(Tables, every_member_of_the_rare_part_can_be_json) {
+    for (const ColumnInfo& column : columns_of<core::ExecutionExtra>) {
+        EXPECT_NE(column.type->append_json, nullptr) << column.name;
+        EXPECT_NE(column.type->take_json, nullptr) << column.name;
+    }
 }
 
 /// A database with the schema of this program and nothing in it.

@@ -1,13 +1,6 @@
 #include "client/http_client.h"
 
-#include <fcntl.h>
-#include <openssl/ssl.h>
-#include <boost/asio/connect.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/host_name_verification.hpp>
-#include <boost/asio/ssl/stream.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
@@ -19,6 +12,8 @@
 #include <unordered_set>
 
 #include "net/event_loop.h"
+#include "net/stream.h"
+#include "net/timer.h"
 
 namespace ff::client {
 
@@ -26,8 +21,7 @@ namespace {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
-using asio::ip::tcp;
-using boost::system::error_code;
+using net::error_code;
 using Parser = beast::http::response_parser<beast::http::string_body>;
 using SteadyClock = std::chrono::steady_clock;
 
@@ -68,18 +62,13 @@ class Pool {
     /// Sends it once more.
     virtual void again(Job job) = 0;
     [[nodiscard]] virtual const HttpClientOptions& options() const = 0;
-    [[nodiscard]] virtual asio::io_context& context() = 0;
     [[nodiscard]] virtual net::EventLoop& loop() = 0;
 };
 
-template <class Stream>
-class Connection final : public Link, public std::enable_shared_from_this<Connection<Stream>> {
+class Connection final : public Link, public std::enable_shared_from_this<Connection> {
   public:
-    Connection(Pool& pool, Stream stream)
-        : pool_(pool),
-          stream_(std::move(stream)),
-          resolver_(pool.context()),
-          timer_(pool.context()) {}
+    Connection(Pool& pool, std::unique_ptr<net::Stream> stream)
+        : pool_(pool), stream_(std::move(stream)), timer_(pool.loop()) {}
 
     void run(Job job) override {
         job_.emplace(std::move(job));
@@ -98,19 +87,10 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
     void abort(const Error& error) override { fail(error); }
 
   private:
-    static constexpr bool is_tls = !std::is_same_v<Stream, tcp::socket>;
-    auto self() { return this->shared_from_this(); }
-    auto& socket() {
-        if constexpr (is_tls) {
-            return stream_.next_layer();
-        } else {
-            return stream_;
-        }
-    }
+    std::shared_ptr<Connection> self() { return shared_from_this(); }
 
     void set_timer(SteadyClock::time_point at) {
-        timer_.expires_at(at);
-        timer_.async_wait([self = self()](const error_code& error) {
+        timer_.start(at, [self = self()](const error_code& error) {
             // One that was on its way when the job ended finds the time of the next.
             if (!error && self->job_ && self->timer_.expiry() <= SteadyClock::now()) {
                 self->fail(Error{ErrorCode::timeout,
@@ -126,56 +106,41 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
     void connect() {
         const HttpClientOptions& to = pool_.options();
         set_timer(std::min(job_->until, SteadyClock::now() + to.connect_timeout));
-        resolver_.async_resolve(
-            to.host, std::to_string(to.port),
-            [self = self()](const error_code& error, const tcp::resolver::results_type& found) {
+        stream_->resolve(
+            to.host, to.port,
+            [self = self()](const error_code& error, std::vector<std::string> addresses) {
                 if (self->check(error, "cannot find")) {
-                    self->connect_to(found);
+                    self->connect_to(std::move(addresses));
                 }
             });
     }
 
-    void connect_to(const tcp::resolver::results_type& found) {
-        std::vector<tcp::endpoint> usable;
-        for (const auto& entry : found) {
-            const auto& allowed = pool_.options().allowed;
-            if (!allowed || allowed(entry.endpoint().address().to_string())) {
-                usable.push_back(entry.endpoint());
-            }
+    void connect_to(std::vector<std::string> addresses) {
+        if (const auto& allowed = pool_.options().allowed) {
+            std::erase_if(addresses, [&](const std::string& address) { return !allowed(address); });
         }
-        if (usable.empty()) {
+        if (addresses.empty()) {
             fail(Error{ErrorCode::store_io,
                        "no address of " + pool_.options().host + " may be connected to" +
                            pool_.options().when_not_allowed,
                        {{"sent", "no"}}});
             return;
         }
-        asio::async_connect(socket(), usable,
-                            [self = self()](const error_code& error, const tcp::endpoint&) {
-                                if (self->check(error, "cannot connect to")) {
-                                    self->greet();
-                                }
-                            });
+        stream_->connect(addresses, pool_.options().port, [self = self()](const error_code& error) {
+            if (self->check(error, "cannot connect to")) {
+                self->greet();
+            }
+        });
     }
 
     void greet() {
-        error_code ignored;
-        socket().set_option(tcp::no_delay(true), ignored);
-        // Programs that this process starts have no business with it.
-        ::fcntl(socket().native_handle(), F_SETFD, FD_CLOEXEC);
-        if constexpr (is_tls) {
-            const std::string& host = pool_.options().host;
-            SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
-            stream_.set_verify_callback(asio::ssl::host_name_verification(host));
-            stream_.async_handshake(asio::ssl::stream_base::client,
-                                    [self = self()](const error_code& error) {
-                                        if (self->check(error, "no TLS with")) {
-                                            self->connected();
-                                        }
-                                    });
-        } else {
-            connected();
-        }
+        stream_->no_delay();
+        stream_->close_on_exec();
+        stream_->greet_server(pool_.options().host, [self = self()](const error_code& error) {
+            if (self->check(error, "no TLS with")) {
+                self->connected();
+            }
+        });
     }
 
     void connected() {
@@ -209,10 +174,9 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         parser_->body_limit(to.answer_bytes_max);
         parser_->eager(true);
         sent_ = true;
-        asio::async_write(stream_, asio::buffer(output_),
-                          [self = self()](const error_code& error, std::size_t) {
-                              self->check(error, "lost the connection to");
-                          });
+        stream_->write(output_, [self = self()](const error_code& error, std::size_t) {
+            self->check(error, "lost the connection to");
+        });
         watch_given_up();
         read();
     }
@@ -236,18 +200,17 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         if (!job_ || !job_->given_up.stop_requested() || closed_) {
             return;
         }
-        error_code ignored;
-        socket().shutdown(tcp::socket::shutdown_send, ignored);
+        stream_->shutdown_send();
         left_ = true;
         set_timer(SteadyClock::now() + farewell);
     }
 
     /// Behind what the parser has left unread of the bytes before.
     void read() {
-        stream_.async_read_some(asio::buffer(incoming_) + held_,
-                                [self = self()](const error_code& error, std::size_t size) {
-                                    self->on_read(error, size);
-                                });
+        stream_->read_some(std::span(incoming_).subspan(held_),
+                           [self = self()](const error_code& error, std::size_t size) {
+                               self->on_read(error, size);
+                           });
     }
 
     void on_read(const error_code& error, std::size_t size) {
@@ -259,7 +222,7 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
             heard_ = true;
             held_ += size;
             fault = parse();
-        } else if (fault == asio::error::eof && parser_->got_some() && !parser_->is_done()) {
+        } else if (net::is_end(fault) && parser_->got_some() && !parser_->is_done()) {
             error_code ended;
             parser_->put_eof(ended);
             fault = parser_->is_done() ? error_code() : fault;
@@ -368,16 +331,13 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         if (std::exchange(closed_, true)) {
             return;
         }
-        error_code ignored;
-        resolver_.cancel();
-        socket().close(ignored);
+        stream_->close();
         pool_.gone(*this);
     }
 
     Pool& pool_;
-    Stream stream_;
-    tcp::resolver resolver_;
-    asio::steady_timer timer_;
+    const std::unique_ptr<net::Stream> stream_;
+    net::Timer timer_;
     std::optional<Job> job_;
     std::optional<std::stop_callback<std::function<void()>>> leaving_;
     std::optional<Parser> parser_;
@@ -392,26 +352,14 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
     bool closed_ = false;
 };
 
-class AsioHttpClient final : public HttpClient, public Pool {
+class PooledHttpClient final : public HttpClient, public Pool {
   public:
-    explicit AsioHttpClient(HttpClientOptions options) : options_(std::move(options)) {}
-    ~AsioHttpClient() override { stop(); }
+    explicit PooledHttpClient(HttpClientOptions options) : options_(std::move(options)) {}
+    ~PooledHttpClient() override { stop(); }
 
     expected<void> start() {
         if (options_.tls) {
-            tls_.emplace(asio::ssl::context::tls_client);
-            SSL_CTX_set_min_proto_version(tls_->native_handle(), TLS1_2_VERSION);
-            tls_->set_verify_mode(asio::ssl::verify_peer);
-            error_code error;
-            if (options_.ca_file.empty()) {
-                tls_->set_default_verify_paths(error);
-            } else {
-                tls_->load_verify_file(options_.ca_file, error);
-            }
-            if (error) {
-                return ff::fail(ErrorCode::invalid_config,
-                                "cannot read trusted certificates: " + error.message());
-            }
+            FF_TRY(tls_, net::Tls::of_client(options_.ca_file));
         }
         events_.start("ff-client");
         return {};
@@ -429,14 +377,15 @@ class AsioHttpClient final : public HttpClient, public Pool {
 
     void later(std::chrono::milliseconds pause, std::move_only_function<void()> work) override {
         events_.post([this, pause, work = std::move(work)]() mutable {
-            auto timer = std::make_unique<asio::steady_timer>(events_.context(), pause);
-            asio::steady_timer* raw = timer.get();
+            auto timer = std::make_unique<net::Timer>(events_);
+            net::Timer* raw = timer.get();
             pauses_.push_back(std::move(timer));
             const auto place = std::prev(pauses_.end());
-            raw->async_wait([this, place, work = std::move(work)](const error_code&) mutable {
-                pauses_.erase(place);
-                work();  // also when the client stops: then the next send says so
-            });
+            raw->start(SteadyClock::now() + pause,
+                       [this, place, work = std::move(work)](const error_code&) mutable {
+                           pauses_.erase(place);
+                           work();  // also when the client stops: then the next send says so
+                       });
         });
     }
 
@@ -479,7 +428,6 @@ class AsioHttpClient final : public HttpClient, public Pool {
     }
     void again(Job job) override { run(std::move(job)); }
     [[nodiscard]] const HttpClientOptions& options() const override { return options_; }
-    [[nodiscard]] asio::io_context& context() override { return events_.context(); }
     [[nodiscard]] net::EventLoop& loop() override { return events_; }
 
   private:
@@ -512,13 +460,8 @@ class AsioHttpClient final : public HttpClient, public Pool {
     }
 
     std::shared_ptr<Link> new_link() {
-        std::shared_ptr<Link> link;
-        if (options_.tls) {
-            using Stream = asio::ssl::stream<tcp::socket>;
-            link = std::make_shared<Connection<Stream>>(*this, Stream(events_.context(), *tls_));
-        } else {
-            link = std::make_shared<Connection<tcp::socket>>(*this, tcp::socket(context()));
-        }
+        const std::shared_ptr<Link> link =
+            std::make_shared<Connection>(*this, net::make_stream(events_, tls_.get()));
         links_.insert(link.get());
         return link;
     }
@@ -555,8 +498,7 @@ class AsioHttpClient final : public HttpClient, public Pool {
             return;
         }
         const auto first = std::ranges::min_element(queue_, {}, &Job::until);
-        queue_timer_.emplace(events_.context(), first->until);
-        queue_timer_->async_wait([this](const error_code& error) {
+        queue_timer_.emplace(events_).start(first->until, [this](const error_code& error) {
             if (error) {
                 return;
             }
@@ -581,14 +523,14 @@ class AsioHttpClient final : public HttpClient, public Pool {
     }
 
     const HttpClientOptions options_;
-    std::optional<asio::ssl::context> tls_;
+    std::unique_ptr<net::Tls> tls_;
     net::EventLoop events_;
     std::unordered_set<Link*> links_;
     std::deque<std::shared_ptr<Link>> idle_;  ///< the one that was used last at the back
     std::deque<Job> queue_;
-    std::optional<asio::steady_timer> queue_timer_;  ///< set while there is a queue
-    std::size_t at_work_ = 0;                        ///< connections with a job that is counted
-    std::list<std::unique_ptr<asio::steady_timer>> pauses_;
+    std::optional<net::Timer> queue_timer_;  ///< set while there is a queue
+    std::size_t at_work_ = 0;                ///< connections with a job that is counted
+    std::list<std::unique_ptr<net::Timer>> pauses_;
     std::atomic<std::uint64_t> sent_{0};
     std::atomic<bool> stopped_{false};
 };
@@ -596,7 +538,7 @@ class AsioHttpClient final : public HttpClient, public Pool {
 }  // namespace
 
 expected<std::unique_ptr<HttpClient>> HttpClient::make(HttpClientOptions options) {
-    auto client = std::make_unique<AsioHttpClient>(std::move(options));
+    auto client = std::make_unique<PooledHttpClient>(std::move(options));
     FF_TRY_VOID(client->start());
     return client;
 }

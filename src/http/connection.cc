@@ -1,8 +1,6 @@
 #include "http/connection.h"
 
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/ssl/stream.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/status.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -111,10 +109,10 @@ std::string_view reason_of(int status) {
     return {text.data(), text.size()};
 }
 
-template <class Stream>
-class Connection final : public Session, public std::enable_shared_from_this<Connection<Stream>> {
+class Connection final : public Session, public std::enable_shared_from_this<Connection> {
   public:
-    Connection(Stream stream, Service& service, Loop& loop, std::function<void()> ended)
+    Connection(std::unique_ptr<net::Stream> stream, Service& service, Loop& loop,
+               std::function<void()> ended)
         : stream_(std::move(stream)), service_(service), loop_(loop), ended_(std::move(ended)) {
         loop_.enter(*this);
     }
@@ -125,19 +123,12 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     }
 
     void start() {
-        error_code ignored;
-        socket().set_option(asio::ip::tcp::no_delay(true), ignored);
-        const auto endpoint = socket().remote_endpoint(ignored);
-        peer_ = endpoint.address().to_string();
-        if constexpr (is_tls) {
-            wait_for(Waits::head);
-            stream_.async_handshake(asio::ssl::stream_base::server,
-                                    [self = self()](const error_code& error) {
-                                        error ? self->close() : self->next_request();
-                                    });
-        } else {
-            next_request();
-        }
+        stream_->no_delay();
+        peer_ = stream_->peer();
+        wait_for(Waits::head);
+        stream_->greet_client([self = self()](const error_code& error) {
+            error ? self->close() : self->next_request();
+        });
     }
 
     void late() override {
@@ -162,17 +153,9 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     void abort() override { close(); }
 
   private:
-    static constexpr bool is_tls = !std::is_same_v<Stream, asio::ip::tcp::socket>;
     enum class State : std::uint8_t { idle, head, body, working, sending };
 
-    auto self() { return this->shared_from_this(); }
-    auto& socket() {
-        if constexpr (is_tls) {
-            return stream_.next_layer();
-        } else {
-            return stream_;
-        }
-    }
+    std::shared_ptr<Connection> self() { return shared_from_this(); }
     void wait_for(Waits waits) { loop_.deadlines().set(place_, *this, waits); }
 
     // ------------------------------------------------------------------------------------ reading
@@ -203,11 +186,10 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
             return;
         }
         reading_ = true;
-        stream_.async_read_some(asio::buffer(incoming_),
-                                [self = self()](const error_code& error, std::size_t size) {
-                                    self->reading_ = false;
-                                    self->on_read(error, size);
-                                });
+        stream_->read_some(incoming_, [self = self()](const error_code& error, std::size_t size) {
+            self->reading_ = false;
+            self->on_read(error, size);
+        });
     }
 
     void on_read(const error_code& error, std::size_t size) {
@@ -222,7 +204,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
             ended_reading_ = true;
             if (state_ == State::working || state_ == State::sending) {
                 // Who only sends no more may still want the answers to what was sent.
-                closing_ = closing_ || error != asio::error::eof;
+                closing_ = closing_ || !net::is_end(error);
                 if (stop_) {
                     gone_ = true;
                     stop_->request_stop();
@@ -324,15 +306,14 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     void send_continue() {
         static constexpr std::string_view text = "HTTP/1.1 100 Continue\r\n\r\n";
         continuing_ = true;
-        asio::async_write(stream_, asio::buffer(text),
-                          [self = self()](const error_code& error, std::size_t) {
-                              self->continuing_ = false;
-                              if (error) {
-                                  self->close();
-                              } else if (self->state_ == State::sending) {
-                                  self->write_output();
-                              }
-                          });
+        stream_->write(text, [self = self()](const error_code& error, std::size_t) {
+            self->continuing_ = false;
+            if (error) {
+                self->close();
+            } else if (self->state_ == State::sending) {
+                self->write_output();
+            }
+        });
     }
 
     // ---------------------------------------------------------------------------------- answering
@@ -428,9 +409,9 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
             return;
         }
         writing_ = true;
-        asio::async_write(
-            stream_, asio::buffer(output_),
-            [self = self()](const error_code& error, std::size_t) { self->on_sent(error); });
+        stream_->write(output_, [self = self()](const error_code& error, std::size_t) {
+            self->on_sent(error);
+        });
     }
 
     void write_head(const wire::Answer& answer) {
@@ -538,8 +519,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         lingering_ = true;
         input_.clear();
         parsed_ = 0;
-        error_code ignored;
-        socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+        stream_->shutdown_send();
         wait_for(Waits::head);
         read();
     }
@@ -552,9 +532,8 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         if (stop_) {
             stop_->request_stop();
         }
-        error_code ignored;
-        socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
-        socket().close(ignored);
+        stream_->shutdown();
+        stream_->close();
         permit_.reset();
         if (!writing_) {  // else the end of that tells whether the network had taken it all
             tell_undelivered();
@@ -567,7 +546,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         }
     }
 
-    Stream stream_;
+    const std::unique_ptr<net::Stream> stream_;
     Service& service_;
     Loop& loop_;
     std::function<void()> ended_;
@@ -604,18 +583,12 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
 }  // namespace
 
-void serve_connection(asio::ip::tcp::socket socket, Service& service, Loop& loop,
-                      asio::ssl::context* tls, std::function<void()> ended) {
+void serve_connection(std::unique_ptr<net::Stream> stream, Service& service, Loop& loop,
+                      const net::Tls* tls, std::function<void()> ended) {
     if (tls != nullptr) {
-        using Stream = asio::ssl::stream<asio::ip::tcp::socket>;
-        std::make_shared<Connection<Stream>>(Stream(std::move(socket), *tls), service, loop,
-                                             std::move(ended))
-            ->start();
-    } else {
-        std::make_shared<Connection<asio::ip::tcp::socket>>(std::move(socket), service, loop,
-                                                            std::move(ended))
-            ->start();
+        stream = net::under_tls(std::move(stream), *tls);
     }
+    std::make_shared<Connection>(std::move(stream), service, loop, std::move(ended))->start();
 }
 
 }  // namespace ff::http

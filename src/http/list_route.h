@@ -16,18 +16,17 @@ template <class Op, class Cursor, class Page>
 void add_list(Router& router, Service& service, Page page) {
     Route route = route_of<Op>();
     route.describe = [] {
-        return with_query(wire::request_schema<Op>(),
-                          {{"cursor", wire::RequestSchema::schema_of(Cursor{})},
-                           {"limit", wire::RequestSchema::integer(0, 1000)}});
+        return with_query(wire::request_schema<Op>(), {{"cursor", wire::schemas::of(Cursor{})},
+                                                       {"limit", wire::schemas::integer(0, 1000)}});
     };
-    route.handler = [&service, page](Exchange exchange) {
+    route.handler = [&service, page](Exchange& exchange) {
         wire::RequestIn in(exchange.request);
         Op op;
         std::optional<Cursor> cursor;
         std::uint32_t limit = 0;
         wire::describe_request(in, op);
         in.query_optional("cursor", cursor);
-        in.query_limit(limit, 100);
+        in.query_limit(limit, 100, wire::page_items_max);
         if (const auto fault = in.fault()) {
             exchange.answer(wire::write_fault(*fault));
             return;

@@ -12,8 +12,7 @@ constexpr auto sweep_every = std::chrono::milliseconds(250);
 }  // namespace
 
 Loop::Loop(const Timeouts& timeouts)
-    : timer_(events_.context()),
-      deadlines_({timeouts.idle, timeouts.head, timeouts.body, timeouts.send}) {}
+    : timer_(events_), deadlines_({timeouts.idle, timeouts.head, timeouts.body, timeouts.send}) {}
 
 Loop::~Loop() { stop(); }
 
@@ -33,8 +32,8 @@ void Loop::stop() {
 }
 
 void Loop::tick() {
-    timer_.expires_after(sweep_every);
-    timer_.async_wait([this](const boost::system::error_code& error) {
+    const auto next = std::chrono::steady_clock::now() + sweep_every;
+    timer_.start(next, [this](const boost::system::error_code& error) {
         if (error || over_) {
             return;
         }
@@ -50,10 +49,11 @@ void Loop::later(std::chrono::milliseconds pause, std::move_only_function<void()
         return;
     }
     post([this, pause, work = std::move(work)]() mutable {
-        auto timer = std::make_unique<boost::asio::steady_timer>(context(), pause);
-        boost::asio::steady_timer& waits = *timer;
-        waits.async_wait([timer = std::move(timer), work = std::move(work)](
-                             const boost::system::error_code&) mutable { work(); });
+        auto timer = std::make_unique<net::Timer>(events_);
+        net::Timer& waits = *timer;
+        waits.start(std::chrono::steady_clock::now() + pause,
+                    [timer = std::move(timer),
+                     work = std::move(work)](const boost::system::error_code&) mutable { work(); });
     });
 }
 

@@ -1,8 +1,6 @@
 // One thread of the server: an event loop, the connections that live on it, and their deadlines.
 #pragma once
 
-#include <boost/asio/steady_timer.hpp>
-
 #include <array>
 #include <functional>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "http/deadlines.h"
 #include "net/event_loop.h"
+#include "net/timer.h"
 
 namespace ff::http {
 
@@ -46,7 +45,7 @@ class Loop {
     void post(std::move_only_function<void()> work) { events_.post(std::move(work)); }
     /// The same after a pause.
     void later(std::chrono::milliseconds pause, std::move_only_function<void()> work);
-    [[nodiscard]] boost::asio::io_context& context() { return events_.context(); }
+    [[nodiscard]] net::EventLoop& events() { return events_; }
 
     // Loop thread only.
     void enter(Session& session) { sessions_.insert(&session); }
@@ -62,7 +61,7 @@ class Loop {
     void tick();
 
     net::EventLoop events_;
-    boost::asio::steady_timer timer_;
+    net::Timer timer_;
     Deadlines<Session> deadlines_;
     std::unordered_set<Session*> sessions_;
     std::string date_;

@@ -4,7 +4,7 @@ namespace ff::http {
 
 std::optional<Request> read_request(const Operation& operation, Exchange& exchange) {
     wire::RequestIn in(exchange.request);
-    Request request = operation.read(in);
+    Request request = operation.describe(in);
     if (const auto fault = in.fault()) {
         exchange.answer(wire::write_fault(*fault));
         return std::nullopt;
@@ -19,7 +19,7 @@ std::optional<wire::RequestFault> early_fault(const Operation& operation,
                                               const wire::Routed& request) {
     wire::Routed without_body{request.path, request.query, js::Object{}};
     wire::RequestIn in(without_body);
-    operation.read(in);
+    operation.describe(in);
     return in.early_fault();
 }
 
@@ -57,12 +57,16 @@ Route route_of(const Operation& operation, Access access) {
     route.early_fault = [&operation](const wire::Routed& request) {
         return early_fault(operation, request);
     };
-    route.describe = operation.describe;
+    route.describe = [&operation] {
+        wire::RequestSchema schema(operation.at);
+        operation.describe(schema);
+        return schema.take();
+    };
     return route;
 }
 
-std::function<void(Exchange)> handler_of(const Operation& operation, Service& service) {
-    return [&operation, &service](Exchange exchange) {
+std::function<void(Exchange&)> handler_of(const Operation& operation, Service& service) {
+    return [&operation, &service](Exchange& exchange) {
         if (auto request = read_request(operation, exchange)) {
             call_engine(operation, service, std::move(*request), std::move(exchange.respond));
         }
@@ -78,7 +82,7 @@ void add_operation(const Operation& operation, Router& router, Service& service,
 void add_audited(const Operation& operation, Router& router, Service& service,
                  std::function<std::string(const Request&)> about, Access access) {
     Route route = route_of(operation, access);
-    route.handler = [&operation, &service, about = std::move(about)](Exchange exchange) {
+    route.handler = [&operation, &service, about = std::move(about)](Exchange& exchange) {
         auto request = read_request(operation, exchange);
         if (!request) {
             return;

@@ -1,7 +1,7 @@
 // A route that is one operation of the engine: read the request, call, write the answer.
 //
-// Only how it is read, written and described is compiled for each operation. What a route does with
-// that is the same for all and in operation_route.cc.
+// Only which operation it is and how its answer is written is compiled for each operation. What a
+// route does with that is the same for all and in operation_route.cc.
 #pragma once
 
 #include <functional>
@@ -25,15 +25,15 @@ namespace ff::http {
 struct Operation {
     std::string_view name;
     const wire::Binding& at;
-    Request (*read)(wire::RequestIn& in);
+    /// A new one, whose members have been shown to the visitor.
+    Request (*describe)(wire::RequestVisitor& visitor);
     wire::Answer (*write)(const Reply& reply);
-    json (*describe)();
 };
 
 template <class Op>
-Request read_as(wire::RequestIn& in) {
+Request describe_as(wire::RequestVisitor& visitor) {
     Request request(std::in_place_type<Op>);
-    wire::describe_request(in, ff::get<Op>(request));
+    wire::describe_request(visitor, ff::get<Op>(request));
     return request;
 }
 template <class Op>
@@ -41,8 +41,8 @@ wire::Answer write_as(const Reply& reply) {
     return wire::write_answer<Op>(ff::get<typename Op::Result>(reply));
 }
 template <class Op>
-inline constexpr Operation route_operation{Op::name, wire::binding<Op>, &read_as<Op>, &write_as<Op>,
-                                           &wire::request_schema<Op>};
+inline constexpr Operation route_operation{Op::name, wire::binding<Op>, &describe_as<Op>,
+                                           &write_as<Op>};
 
 // ------------------------------------------------------------------------------ of any operation
 
@@ -56,7 +56,7 @@ void call_engine(const Operation& operation, Service& service, Request request, 
 /// The route of an operation, without its handler.
 Route route_of(const Operation& operation, Access access);
 /// A handler that reads the operation, calls the engine and answers.
-std::function<void(Exchange)> handler_of(const Operation& operation, Service& service);
+std::function<void(Exchange&)> handler_of(const Operation& operation, Service& service);
 void add_operation(const Operation& operation, Router& router, Service& service, Access access);
 /// The same, with a line in the audit log once it has been done.
 void add_audited(const Operation& operation, Router& router, Service& service,

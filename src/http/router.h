@@ -39,7 +39,7 @@ struct Route {
     std::string waits_with;  ///< of one that does so only when this stands in its query
     std::string operation;   ///< unique, for the description of the interface
     std::string summary;
-    std::function<void(Exchange)> handler;
+    std::function<void(Exchange&)> handler;  ///< takes what it needs out of the exchange
     /// Of one with a body: what is wrong with path and query, which goes before what is wrong with
     /// the body.
     std::function<std::optional<wire::RequestFault>(const wire::Routed&)> early_fault;

@@ -40,7 +40,7 @@ wire::Answer unwell(const Error& error) {
 void add_health(Router& router, Service& service) {
     Route health =
         simple(wire::Method::get, "/healthz", Access::open, "health", "Is the store reachable");
-    health.handler = [&service](Exchange exchange) {
+    health.handler = [&service](Exchange& exchange) {
         service.engine().async(ListLanes{std::nullopt, 1},
                                [respond = std::move(exchange.respond)](auto lanes) mutable {
                                    respond([lanes = std::move(lanes)](Client) {
@@ -51,7 +51,7 @@ void add_health(Router& router, Service& service) {
     };
     router.add(std::move(health));
     Route ready = simple(wire::Method::get, "/readyz", Access::token, "ready", "Does it take work");
-    ready.handler = [&service](Exchange exchange) {
+    ready.handler = [&service](Exchange& exchange) {
         exchange.answer(service.draining() ? status_answer(503, "draining")
                                            : status_answer(200, "ready"));
     };
@@ -64,7 +64,7 @@ void add_metrics(Router& router, Service& service) {
     }
     Route route =
         simple(wire::Method::get, "/metrics", Access::open, "metrics", "Figures for Prometheus");
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         exchange.answer({200,
                          service.options().metrics_text(),
                          "text/plain; version=0.0.4; charset=utf-8",
@@ -75,7 +75,7 @@ void add_metrics(Router& router, Service& service) {
 
 void add_capabilities(Router& router, Service& service) {
     Route route = route_of<ReadCapabilities>();
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         service.engine().async(
             ReadCapabilities{}, [&service, respond = std::move(exchange.respond)](
                                     expected<Capabilities> found) mutable {
@@ -103,7 +103,7 @@ void add_echo(Router& router) {
                          "Answers with the body it was sent");
     route.body = Body::as_it_is;
     route.describe = describe_echo;
-    route.handler = [](Exchange exchange) {
+    route.handler = [](Exchange& exchange) {
         std::string body = std::move(exchange.raw_body);
         exchange.answer({200, std::move(body), "application/octet-stream", {}});
     };
@@ -113,7 +113,7 @@ void add_echo(Router& router) {
 void add_description(Router& router) {
     Route route = simple(wire::Method::get, "/v1/openapi.json", Access::token, "openapi",
                          "This interface as OpenAPI 3.1");
-    route.handler = [&router](Exchange exchange) {
+    route.handler = [&router](Exchange& exchange) {
         exchange.answer({200, js::dump(openapi_document(router)), "application/json", {}});
     };
     router.add(std::move(route));
@@ -125,7 +125,7 @@ void add_config(Router& router, Service& service) {
     }
     Route route = simple(wire::Method::get, "/v1/admin/config", Access::admin, "config",
                          "The settings that count; secrets as set or unset");
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         exchange.answer({200, js::dump(service.options().config()), "application/json", {}});
     };
     router.add(std::move(route));

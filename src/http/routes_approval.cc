@@ -88,7 +88,7 @@ json describe_making() {
     json operation = wire::request_schema<ReadWaitpointToken>();
     const json text{{"type", "string"}};
     json properties{{"actor", text},
-                    {"expires_in_ms", wire::RequestSchema::integer(1, link_ms_max)},
+                    {"expires_in_ms", wire::schemas::integer(1, link_ms_max)},
                     {"choices", json{{"type", "array"},
                                      {"items", text},
                                      {"minItems", 1},
@@ -357,7 +357,7 @@ void add_approval_routes(Router& router, Service& service) {
     make.operation = "make_approval_link";
     make.summary = "A link with which one person can answer once";
     make.describe = describe_making;
-    make.handler = [&service, key](Exchange exchange) {
+    make.handler = [&service, key](Exchange& exchange) {
         make_link(service, key, std::move(exchange));
     };
     router.add(std::move(make));
@@ -367,7 +367,7 @@ void add_approval_routes(Router& router, Service& service) {
     look.operation = "show_approval";
     look.summary = "A page that asks for an answer";
     look.describe = describe_visit;
-    look.handler = [&service, key](Exchange exchange) {
+    look.handler = [&service, key](Exchange& exchange) {
         std::make_shared<Visit>(service, key, std::move(exchange))->look();
     };
     router.add(std::move(look));
@@ -378,7 +378,7 @@ void add_approval_routes(Router& router, Service& service) {
     choose.operation = "answer_approval";
     choose.summary = "Give the answer";
     choose.describe = describe_choice;
-    choose.handler = [&service, key](Exchange exchange) {
+    choose.handler = [&service, key](Exchange& exchange) {
         std::make_shared<Visit>(service, key, std::move(exchange))->choose();
     };
     router.add(std::move(choose));

@@ -14,7 +14,7 @@ void add_cancel(Router& router, Service& service) {
     route.operation = "cancel_attempt";
     route.summary = "Cancel the execution, as its lease holder";
     route.describe = describe_cancel_attempt;
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         wire::RequestIn in(exchange.request);
         CancelExecution op;
         op.source = "worker";
@@ -124,7 +124,7 @@ void add_complete_batch(Router& router, Service& service) {
     route.operation = "complete_batch";
     route.summary = "End many attempts, each with success or a failure";
     route.describe = describe_outcome_batch;
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         const json* list = exchange.request.body.find("items");
         const js::Array* items = list != nullptr ? list->if_array() : nullptr;
         if (items == nullptr || items->empty() || items->size() > wire::batch_outcomes_max) {

@@ -186,7 +186,7 @@ void add_callback_routes(Router& router, Service& service) {
     route.operation = "receive_callback";
     route.summary = "Signal a waitpoint; the path is the credential, the body the payload";
     route.describe = describe_callback;
-    route.handler = [&service](Exchange exchange) { receive(service, std::move(exchange)); };
+    route.handler = [&service](Exchange& exchange) { receive(service, std::move(exchange)); };
     router.add(std::move(route));
 }
 

@@ -86,7 +86,7 @@ std::string about_webhook(const Op& op) {
 void add_event_routes(Router& router, Service& service) {
     Route route = route_of<ReadEvents>();
     route.waits = true;
-    route.handler = [&service](Exchange exchange) { read_events(service, std::move(exchange)); };
+    route.handler = [&service](Exchange& exchange) { read_events(service, std::move(exchange)); };
     router.add(std::move(route));
 
     add_operation<ReadTimeline>(router, service);

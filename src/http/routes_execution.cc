@@ -30,7 +30,7 @@ wire::Answer create_answer(const expected<CreateResult>& result) {
 
 void add_create(Router& router, Service& service) {
     Route route = route_of<CreateExecution>();
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         auto op = read_operation<CreateExecution>(exchange);
         if (!op) {
             return;
@@ -106,7 +106,7 @@ void add_create_batch(Router& router, Service& service) {
     route.operation = "create_executions";
     route.summary = "Create many executions in one transaction";
     route.describe = describe_create_batch;
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         const json* list = exchange.request.body.find("executions");
         const js::Array* items = list != nullptr ? list->if_array() : nullptr;
         if (items == nullptr || items->empty() || items->size() > wire::batch_creates_max) {
@@ -149,7 +149,7 @@ std::optional<SearchExecutions> read_search(Exchange& exchange) {
 
 void add_search(Router& router, Service& service) {
     Route route = route_of<SearchExecutions>();
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         if (auto op = read_search(exchange)) {
             call_engine(service, std::move(*op), std::move(exchange.respond));
         }
@@ -161,7 +161,7 @@ void add_search(Router& router, Service& service) {
 void add_list(Router& router, Service& service) {
     Route route = route_of<ListExecutions>();
     route.describe = describe_list;
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         if (exchange.request.query_value("partition") == nullptr &&
             asks_for_filter(exchange.request)) {
             if (auto op = read_search(exchange)) {
@@ -178,7 +178,7 @@ void add_list(Router& router, Service& service) {
 template <class Op>
 void add_optional_read(Router& router, Service& service, std::string_view absent) {
     Route route = route_of<Op>();
-    route.handler = [&service, absent](Exchange exchange) {
+    route.handler = [&service, absent](Exchange& exchange) {
         auto op = read_operation<Op>(exchange);
         if (!op) {
             return;
@@ -252,7 +252,7 @@ void add_tag_reads(Router& router, Service& service) {
     all.operation = "get_execution_tags";
     all.summary = "Its tags";
     all.describe = only_id;
-    all.handler = [&service](Exchange exchange) {
+    all.handler = [&service](Exchange& exchange) {
         answer_tags(service, std::move(exchange), [](const Tags& tags) -> wire::Answer {
             std::string out = "{\"tags\":";
             wire::write(out, tags);
@@ -261,7 +261,7 @@ void add_tag_reads(Router& router, Service& service) {
     };
     router.add(std::move(all));
     Route one = route_of<GetExecutionTag>();
-    one.handler = [&service](Exchange exchange) {
+    one.handler = [&service](Exchange& exchange) {
         std::string key(exchange.request.parameter("key"));
         answer_tags(service, std::move(exchange), [key](const Tags& tags) -> wire::Answer {
             const auto it = tags.find(key);
@@ -280,7 +280,7 @@ void add_set_tag(Router& router, Service& service) {
     route.operation = "set_execution_tag";
     route.summary = "Set one tag";
     route.describe = describe_set_tag;
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         wire::RequestIn in(exchange.request);
         SetExecutionTags op;
         std::string value;
@@ -304,7 +304,7 @@ void add_revoke(Router& router, Service& service) {
     route.operation = "revoke_lease_of_execution";
     route.summary = "Revoke its lease";
     route.describe = only_id;
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         auto read = read_operation<DescribeExecution>(exchange);
         if (!read) {
             return;
@@ -321,7 +321,7 @@ void add_replay(Router& router, Service& service) {
     Route route = route_of<ReplayExecution>();
     route.body = Body::none;
     route.describe = only_id;
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         if (auto op = read_operation<ReplayExecution>(exchange)) {
             service.audit(ReplayExecution::name, about_id(op->execution_id));
             call_engine(service, std::move(*op), std::move(exchange.respond));
@@ -354,7 +354,7 @@ void claim_with(Service& service, Op op, std::chrono::steady_clock::time_point b
 /// A grant is turned into whatever lease it was made for, unless the body says which it must be.
 void add_claim(Router& router, Service& service) {
     Route route = route_of<ClaimExecution>();
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         const auto began = std::chrono::steady_clock::now();
         const json* kind = exchange.request.body.find("kind");
         const std::string* word = kind != nullptr ? kind->if_string() : nullptr;
@@ -394,7 +394,7 @@ void add_claim(Router& router, Service& service) {
 
 void add_reclaim(Router& router, Service& service) {
     Route route = route_of<ReclaimExecution>();
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         const auto began = std::chrono::steady_clock::now();
         if (auto op = read_operation<ReclaimExecution>(exchange)) {
             claim_with(service, std::move(*op), began,

@@ -22,7 +22,7 @@ wire::Answer flow_not_found(const FlowId& id) {
 }
 
 json wait_ms_schema(DurationMs most) {
-    json schema = wire::RequestSchema::integer(0, most);
+    json schema = wire::schemas::integer(0, most);
     schema.set("default", most);
     return schema;
 }
@@ -57,7 +57,7 @@ std::optional<wire::RequestFault> read_wait(const wire::Routed& request, Duratio
 template <class Op>
 void add_making(Router& router, Service& service) {
     Route route = route_of<Op>();
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         auto op = read_operation<Op>(exchange);
         if (!op) {
             return;
@@ -95,10 +95,10 @@ void add_describe(Router& router, Service& service) {
     route.waits_with = "wait=";
     route.describe = [] {
         return with_query(wire::request_schema<DescribeFlow>(),
-                          {{"wait", wire::RequestSchema::schema_of(false)},
+                          {{"wait", wire::schemas::of(false)},
                            {"wait_timeout_ms", wait_ms_schema(wire::flow_wait_ms_max)}});
     };
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         auto op = read_operation<DescribeFlow>(exchange);
         if (!op) {
             return;
@@ -132,7 +132,7 @@ void add_describe(Router& router, Service& service) {
 
 void add_describe_edge(Router& router, Service& service) {
     Route route = route_of<DescribeEdge>();
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         auto op = read_operation<DescribeEdge>(exchange);
         if (!op) {
             return;
@@ -176,9 +176,9 @@ void add_graph_read(Router& router, Service& service) {
     Route route = route_of<ReadFlowGraph>();
     route.describe = [] {
         return with_query(wire::request_schema<ReadFlowGraph>(),
-                          {{"format", wire::RequestSchema::words("json, dot, mermaid")}});
+                          {{"format", wire::schemas::words("json, dot, mermaid")}});
     };
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         auto op = read_operation<ReadFlowGraph>(exchange);
         if (!op) {
             return;
@@ -211,7 +211,7 @@ void add_graph_read(Router& router, Service& service) {
 
 void add_inputs(Router& router, Service& service) {
     Route route = route_of<ReadInputs>();
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         auto op = read_operation<ReadInputs>(exchange);
         if (!op) {
             return;
@@ -237,7 +237,7 @@ void add_tags(Router& router, Service& service) {
     all.operation = "get_flow_tags";
     all.summary = "Tags of a flow";
     all.describe = [] { return wire::request_schema<DescribeFlow>(); };
-    all.handler = [&service](Exchange exchange) {
+    all.handler = [&service](Exchange& exchange) {
         auto op = read_operation<DescribeFlow>(exchange);
         if (!op) {
             return;
@@ -256,7 +256,7 @@ void add_tags(Router& router, Service& service) {
     };
     router.add(std::move(all));
     Route one = route_of<GetFlowTag>();
-    one.handler = [&service](Exchange exchange) {
+    one.handler = [&service](Exchange& exchange) {
         auto op = read_operation<GetFlowTag>(exchange);
         if (!op) {
             return;
@@ -288,10 +288,10 @@ void add_set_flow_tag(Router& router, Service& service) {
             "requestBody",
             wire::json_body(json{{"type", "object"},
                                  {"required", js::Array{"value"}},
-                                 {"properties", json{{"value", wire::RequestSchema::text({})}}}}));
+                                 {"properties", json{{"value", wire::schemas::text({})}}}}));
         return operation;
     };
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         wire::RequestIn in(exchange.request);
         SetFlowTags op;
         std::string value;
@@ -378,10 +378,10 @@ void add_cancel_flow(Router& router, Service& service) {
     route.waits_with = "wait=";
     route.describe = [] {
         return with_query(wire::request_schema<CancelFlow>(),
-                          {{"wait", wire::RequestSchema::schema_of(false)},
+                          {{"wait", wire::schemas::of(false)},
                            {"wait_timeout_ms", wait_ms_schema(wire::cancel_wait_ms_max)}});
     };
-    route.handler = [&service](Exchange exchange) { cancel(service, std::move(exchange)); };
+    route.handler = [&service](Exchange& exchange) { cancel(service, std::move(exchange)); };
     router.add(std::move(route));
 }
 

@@ -47,7 +47,7 @@ template <class Op>
 void add_read(Router& router, Service& service, bool waits) {
     Route route = route_of<Op>();
     route.waits = waits;
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         read_stream<Op>(service, std::move(exchange));
     };
     router.add(std::move(route));
@@ -109,7 +109,7 @@ void add_stream_routes(Router& router, Service& service) {
     route.operation = "follow_stream";
     route.summary = "Frames as they come, as server-sent events";
     route.waits = true;
-    route.handler = [&service](Exchange exchange) { follow_stream(service, std::move(exchange)); };
+    route.handler = [&service](Exchange& exchange) { follow_stream(service, std::move(exchange)); };
     router.add(std::move(route));
 }
 

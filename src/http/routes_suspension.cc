@@ -22,7 +22,7 @@ template <class Op, class Write>
 void add_formed(Router& router, Service& service, Write write,
                 std::function<std::string(const Op&)> about = {}) {
     Route route = route_of<Op>();
-    route.handler = [&service, write, about = std::move(about)](Exchange exchange) {
+    route.handler = [&service, write, about = std::move(about)](Exchange& exchange) {
         auto op = read_operation<Op>(exchange);
         if (!op) {
             return;
@@ -47,7 +47,7 @@ void add_formed(Router& router, Service& service, Write write,
 
 void add_find(Router& router, Service& service) {
     Route route = route_of<FindWaitpoint>();
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         auto op = read_operation<FindWaitpoint>(exchange);
         if (!op) {
             return;
@@ -188,7 +188,7 @@ void add_rotate(Router& router, Service& service) {
     route.waits = true;
     route.waits_with = "\n";  // nothing to be woken from: a client that goes changes nothing
     const auto running = std::make_shared<std::atomic<bool>>(false);
-    route.handler = [&service, running](Exchange exchange) {
+    route.handler = [&service, running](Exchange& exchange) {
         rotate(service, *running, std::move(exchange));
     };
     router.add(std::move(route));

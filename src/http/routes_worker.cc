@@ -140,7 +140,7 @@ void add_heartbeat(Router& router, Service& service) {
     Route route = route_of<HeartbeatWorker>();
     route.describe = describe_heartbeat;
     route.size = wire::BodyClass::large;
-    route.handler = [&service](Exchange exchange) {
+    route.handler = [&service](Exchange& exchange) {
         auto beat = read_operation<HeartbeatWorker>(exchange);
         if (!beat) {
             return;
@@ -181,7 +181,7 @@ void add_heartbeat(Router& router, Service& service) {
 void add_worker_routes(Router& router, Service& service) {
     Route polling = route_of<Claim>();
     polling.waits = true;
-    polling.handler = [&service](Exchange exchange) { poll(service, std::move(exchange)); };
+    polling.handler = [&service](Exchange& exchange) { poll(service, std::move(exchange)); };
     router.add(std::move(polling));
     add_operation<ClaimForWorker>(router, service);
     add_operation<RegisterWorker>(router, service);

@@ -20,8 +20,6 @@ json with_query(json operation, std::initializer_list<std::pair<std::string_view
 
 namespace {
 
-using wire::RequestSchema;
-
 json list_of(json items, std::size_t most) {
     return json{{"type", "array"},
                 {"minItems", 1},
@@ -50,9 +48,9 @@ void add_member(json& schema, std::string_view name, json member, bool required)
 
 /// What stands in the path of the single call stands beside the rest in an item.
 json as_item(json body) {
-    add_member(body, "execution_id", RequestSchema::text("An execution id"), true);
+    add_member(body, "execution_id", wire::schemas::text("An execution id"), true);
     json index{
-        {"oneOf", js::Array{RequestSchema::integer(0, 4'294'967'295), json{{"const", "current"}}}}};
+        {"oneOf", js::Array{wire::schemas::integer(0, 4'294'967'295), json{{"const", "current"}}}}};
     add_member(body, "attempt_index", std::move(index), true);
     return body;
 }
@@ -93,12 +91,12 @@ json describe_create_batch() {
 
 json describe_outcome_batch() {
     json completed = as_item(wire::body_schema<Complete>());
-    json fail = object_of(json{{"failure_reason", RequestSchema::text({})},
-                               {"failure_category", RequestSchema::text({})}},
+    json fail = object_of(json{{"failure_reason", wire::schemas::text({})},
+                               {"failure_category", wire::schemas::text({})}},
                           {"failure_reason", "failure_category"});
     json failed = as_item(wire::body_schema<Release>());
     add_member(failed, "fail", std::move(fail), true);
-    add_member(failed, "source", RequestSchema::words("lease_holder, operator_override"), false);
+    add_member(failed, "source", wire::schemas::words("lease_holder, operator_override"), false);
     json item{{"oneOf", js::Array{std::move(completed), std::move(failed)}}};
     return only_body(
         object_of(json{{"items", list_of(std::move(item), wire::batch_outcomes_max)}}, {"items"}));
@@ -107,7 +105,7 @@ json describe_outcome_batch() {
 json describe_cancel_attempt() {
     json operation = wire::request_schema<Release>();
     json body = wire::body_schema<Release>();
-    add_member(body, "reason", RequestSchema::text({}), true);
+    add_member(body, "reason", wire::schemas::text({}), true);
     operation.set("requestBody", wire::json_body(std::move(body)));
     return operation;
 }
@@ -115,7 +113,7 @@ json describe_cancel_attempt() {
 json describe_set_tag() {
     json operation = wire::request_schema<RemoveExecutionTag>();
     operation.set("requestBody",
-                  wire::json_body(object_of(json{{"value", RequestSchema::text({})}}, {"value"})));
+                  wire::json_body(object_of(json{{"value", wire::schemas::text({})}}, {"value"})));
     return operation;
 }
 
@@ -123,7 +121,7 @@ json describe_heartbeat() {
     json operation = wire::request_schema<HeartbeatWorker>();
     json body = wire::body_schema<HeartbeatWorker>();
     json leases{{"type", "array"}, {"items", as_item(wire::body_schema<Renew>())}};
-    add_member(body, "leases", RequestSchema::nullable(std::move(leases)), false);
+    add_member(body, "leases", wire::schemas::nullable(std::move(leases)), false);
     operation.set("requestBody", wire::json_body(std::move(body)));
     return operation;
 }

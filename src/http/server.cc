@@ -1,9 +1,6 @@
 #include "http/server.h"
 
-#include <openssl/ssl.h>
 #include <sys/resource.h>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/context.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -14,14 +11,13 @@
 
 #include "http/connection.h"
 #include "http/loop.h"
+#include "net/stream.h"
 
 namespace ff::http {
 
 namespace {
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
-using boost::system::error_code;
+using net::error_code;
 
 constexpr auto accept_pause = std::chrono::milliseconds(50);
 
@@ -72,39 +68,9 @@ ServerOptions within_descriptors(ServerOptions options) {
     return options;
 }
 
-expected<void> listen_at(tcp::acceptor& acceptor, asio::io_context& context,
-                         const std::string& host, std::uint16_t port) {
-    error_code error;
-    tcp::resolver resolver(context);
-    const auto found = resolver.resolve(host, std::to_string(port), tcp::resolver::passive, error);
-    const auto refused = [&](std::string_view what) {
-        return ff::fail(
-            ErrorCode::invalid_config,
-            "cannot listen on " + host + ":" + std::to_string(port) + ": " + std::string(what));
-    };
-    if (error || found.empty()) {
-        return refused(error.message());
-    }
-    const tcp::endpoint at = found.begin()->endpoint();
-    acceptor.open(at.protocol(), error);
-    if (!error) {
-        acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-    }
-    if (!error) {
-        acceptor.bind(at, error);
-    }
-    if (!error) {
-        acceptor.listen(asio::socket_base::max_listen_connections, error);
-    }
-    if (error) {
-        return refused(error.message());
-    }
-    return {};
-}
-
-class AsioServer final : public Server {
+class LoopServer final : public Server {
   public:
-    AsioServer(std::shared_ptr<Engine> engine, ServerOptions options, ServiceOptions service)
+    LoopServer(std::shared_ptr<Engine> engine, ServerOptions options, ServiceOptions service)
         : options_(std::move(options)),
           service_(std::move(engine), leaving_room(std::move(service), options_)) {
         const Timeouts timeouts{options_.head_timeout, options_.body_timeout, options_.idle_timeout,
@@ -112,10 +78,10 @@ class AsioServer final : public Server {
         for (std::size_t i = 0; i < std::max<std::size_t>(1, options_.threads); ++i) {
             loops_.push_back(std::make_unique<Loop>(timeouts));
         }
-        acceptor_.emplace(loops_[0]->context());
-        pause_.emplace(loops_[0]->context());
+        listener_.emplace(loops_[0]->events());
+        pause_.emplace(loops_[0]->events());
     }
-    ~AsioServer() override {
+    ~LoopServer() override {
         service_.drain();
         stop_accepting();
         for (auto& loop : loops_) {
@@ -137,7 +103,8 @@ class AsioServer final : public Server {
 
     expected<void> open() {
         FF_TRY_VOID(load_tls());
-        FF_TRY_VOID(listen());
+        FF_TRY_VOID(listener_->listen(options_.host, options_.port));
+        port_ = listener_->port();
         for (auto& loop : loops_) {
             loop->start();
         }
@@ -165,44 +132,15 @@ class AsioServer final : public Server {
 
   private:
     expected<void> load_tls() {
-        if (options_.tls_cert.empty()) {
-            return {};
+        if (!options_.tls_cert.empty()) {
+            FF_TRY(tls_, net::Tls::of_server(options_.tls_cert, options_.tls_key));
         }
-        tls_.emplace(asio::ssl::context::tls_server);
-        SSL_CTX_set_min_proto_version(tls_->native_handle(), TLS1_2_VERSION);
-        SSL_CTX_set_cipher_list(tls_->native_handle(), "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL:!eNULL");
-        SSL_CTX_set_options(tls_->native_handle(),
-                            SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-        error_code error;
-        tls_->use_certificate_chain_file(options_.tls_cert, error);
-        if (error) {
-            return ff::fail(
-                ErrorCode::invalid_config,
-                "cannot use the certificate " + options_.tls_cert + ": " + error.message());
-        }
-        tls_->use_private_key_file(options_.tls_key, asio::ssl::context::pem, error);
-        const bool is_another =
-            ERR_GET_LIB(static_cast<unsigned long>(error.value())) == ERR_LIB_X509 &&
-            ERR_GET_REASON(static_cast<unsigned long>(error.value())) == X509_R_KEY_VALUES_MISMATCH;
-        if (error || SSL_CTX_check_private_key(tls_->native_handle()) != 1) {
-            return ff::fail(ErrorCode::invalid_config,
-                            "cannot use the key " + options_.tls_key + ": " +
-                                (error && !is_another ? error.message()
-                                                      : "it does not belong to the certificate"));
-        }
-        return {};
-    }
-
-    expected<void> listen() {
-        FF_TRY_VOID(listen_at(*acceptor_, loops_[0]->context(), options_.host, options_.port));
-        error_code ignored;
-        port_ = acceptor_->local_endpoint(ignored).port();
         return {};
     }
 
     // Loop 0 only.
     void accept() {
-        if (!acceptor_->is_open() || accepting_) {
+        if (!listener_->is_open() || accepting_) {
             return;
         }
         // Said before it is looked at: a connection that ends in between lets the next one in.
@@ -213,37 +151,41 @@ class AsioServer final : public Server {
         full_ = false;
         accepting_ = true;
         Loop& loop = *loops_[next_loop_++ % loops_.size()];
-        acceptor_->async_accept(
-            loop.context(), [this, &loop](const error_code& error, tcp::socket socket) {
-                accepting_ = false;
-                if (error == asio::error::operation_aborted) {
+        listener_->accept(loop.events(), [this, &loop](const error_code& error,
+                                                       std::unique_ptr<net::Stream> stream) {
+            accepting_ = false;
+            if (net::is_aborted(error)) {
+                return;
+            }
+            if (error) {
+                accept_later(error);
+                return;
+            }
+            accept_fails_ = false;
+            ++connections_;
+            loop.post([this, &loop, stream = std::move(stream)]() mutable {
+                if (service_.draining()) {
+                    ended();
                     return;
                 }
-                if (error) {
-                    // Out of descriptors, mostly: a moment later there may be some again.
-                    if (!std::exchange(accept_fails_, true)) {
-                        warn("cannot accept connections: " + error.message());
-                    }
-                    pause_->expires_after(accept_pause);
-                    pause_->async_wait([this](const error_code& stopped) {
-                        if (!stopped) {
-                            accept();
-                        }
-                    });
-                    return;
-                }
-                accept_fails_ = false;
-                ++connections_;
-                loop.post([this, &loop, socket = std::move(socket)]() mutable {
-                    if (service_.draining()) {
-                        ended();
-                        return;
-                    }
-                    serve_connection(std::move(socket), service_, loop, tls_ ? &*tls_ : nullptr,
-                                     [this] { ended(); });
-                });
-                accept();
+                serve_connection(std::move(stream), service_, loop, tls_.get(),
+                                 [this] { ended(); });
             });
+            accept();
+        });
+    }
+
+    /// Out of descriptors, mostly: a moment later there may be some again.
+    void accept_later(const error_code& error) {
+        if (!std::exchange(accept_fails_, true)) {
+            warn("cannot accept connections: " + error.message());
+        }
+        pause_->start(std::chrono::steady_clock::now() + accept_pause,
+                      [this](const error_code& stopped) {
+                          if (!stopped) {
+                              accept();
+                          }
+                      });
     }
 
     /// On the loop of the connection that ended.
@@ -260,8 +202,7 @@ class AsioServer final : public Server {
 
     void stop_accepting() {
         loops_[0]->post([this] {
-            error_code ignored;
-            acceptor_->close(ignored);
+            listener_->close();
             pause_->cancel();
         });
     }
@@ -274,10 +215,10 @@ class AsioServer final : public Server {
 
     const ServerOptions options_;
     Service service_;
-    std::optional<asio::ssl::context> tls_;
+    std::unique_ptr<net::Tls> tls_;
     std::vector<std::unique_ptr<Loop>> loops_;
-    std::optional<tcp::acceptor> acceptor_;
-    std::optional<asio::steady_timer> pause_;
+    std::optional<net::Listener> listener_;
+    std::optional<net::Timer> pause_;
     std::size_t next_loop_ = 0;
     bool accepting_ = false;     // loop 0 only
     bool accept_fails_ = false;  // loop 0 only; told once
@@ -297,14 +238,13 @@ std::size_t connections_within(std::size_t wanted, std::size_t descriptors, std:
 }
 
 expected<void> check_listening(const std::string& host, std::uint16_t port) {
-    asio::io_context context;
-    tcp::acceptor acceptor(context);
-    return listen_at(acceptor, context, host, port);
+    net::EventLoop loop;
+    return net::Listener(loop).listen(host, port);
 }
 
 expected<std::unique_ptr<Server>> Server::start(std::shared_ptr<Engine> engine,
                                                 ServerOptions options, ServiceOptions service) {
-    auto server = std::make_unique<AsioServer>(
+    auto server = std::make_unique<LoopServer>(
         std::move(engine), within_descriptors(std::move(options)), std::move(service));
     FF_TRY_VOID(server->open());
     return server;

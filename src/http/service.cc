@@ -176,7 +176,7 @@ void Service::hand_on(Admission admission, const RequestHead& head, std::string 
     exchange.wants_events =
         head.accept && head.accept->find("text/event-stream") != std::string::npos;
     exchange.last_event_id = head.last_event_id;
-    admission.route->handler(std::move(exchange));
+    admission.route->handler(exchange);
 }
 
 void Service::finished(const RequestHead& head, const Route* route, int status,

@@ -1,19 +1,30 @@
 #include "net/event_loop.h"
 
-#include <boost/asio/post.hpp>
-
 #include <pthread.h>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 
 #include "base/check.h"
 
 namespace ff::net {
+
+struct EventLoop::Context {
+    boost::asio::io_context io{1};
+    boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work =
+        boost::asio::make_work_guard(io);
+};
+
+EventLoop::EventLoop() : context_(std::make_unique<Context>()) {}
+
+boost::asio::io_context& EventLoop::context() { return context_->io; }
 
 EventLoop::~EventLoop() { FF_CHECK(!thread_.joinable(), "a loop is stopped before it goes"); }
 
 void EventLoop::start(std::string thread_name) {
     thread_ = std::thread([this, name = std::move(thread_name)] {
         pthread_setname_np(pthread_self(), name.c_str());
-        context_.run();
+        context_->io.run();
     });
 }
 
@@ -32,7 +43,7 @@ void EventLoop::stop(std::move_only_function<void()> last) {
         for (auto& late : rest) {
             late();
         }
-        work_.reset();
+        context_->work.reset();
     });
     thread_.join();
 }
@@ -48,7 +59,7 @@ bool EventLoop::post(std::move_only_function<void()> work) {
             return true;
         }
     }
-    boost::asio::post(context_, [this] { deliver(); });
+    boost::asio::post(context_->io, [this] { deliver(); });
     return true;
 }
 

@@ -1,20 +1,22 @@
 // A thread that waits for sockets and timers, with a box for work that other threads hand in.
 #pragma once
 
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+namespace boost::asio {
+class io_context;
+}
+
 namespace ff::net {
 
 class EventLoop {
   public:
-    EventLoop() : work_(boost::asio::make_work_guard(context_)) {}
+    EventLoop();
     /// It has been stopped, or was never started.
     ~EventLoop();
     EventLoop(const EventLoop&) = delete;
@@ -28,13 +30,14 @@ class EventLoop {
     /// and nothing is run, once the loop has stopped.
     bool post(std::move_only_function<void()> work);
     [[nodiscard]] bool on_loop() const { return std::this_thread::get_id() == thread_.get_id(); }
-    [[nodiscard]] boost::asio::io_context& context() { return context_; }
+    /// For this room.
+    [[nodiscard]] boost::asio::io_context& context();
 
   private:
+    struct Context;
     void deliver();
 
-    boost::asio::io_context context_{1};
-    boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+    const std::unique_ptr<Context> context_;
     std::mutex mutex_;
     std::vector<std::move_only_function<void()>> box_;  // guarded by mutex_
     bool called_ = false;                               // guarded by mutex_: deliver() will come

@@ -1,4 +1,5 @@
-// Where an operation is asked for: `binding<Op>` names its route.
+// Where an operation is asked for: `binding<Op>` names its route, and describe_request() shows its
+// members to a visitor.
 #pragma once
 
 #include <string_view>
@@ -6,6 +7,8 @@
 #include "wire/message.h"
 
 namespace ff::wire {
+
+class RequestVisitor;
 
 struct Binding {
     Method method;
@@ -24,4 +27,5 @@ inline constexpr Binding no_route{Method::post, "", BodyClass::control, ""};
 
 #define FF_BIND(Op, method, path, body, summary)                                                   \
     template <>                                                                                    \
-    inline constexpr Binding binding<Op>{Method::method, path, BodyClass::body, summary};
+    inline constexpr Binding binding<Op>{Method::method, path, BodyClass::body, summary};          \
+    void describe_request(RequestVisitor& v, Op& op);

@@ -162,7 +162,7 @@ void RequestIn::family(EventFamily& family) {
     keep_id("family", "there is no such family of events; there are " + all_families());
 }
 
-void RequestSchema::family(EventFamily /*family*/) {
+void RequestSchema::family(EventFamily& /*family*/) {
     js::Array all;
     for (std::size_t i = 0; i < enum_count<EventFamily>; ++i) {
         all.emplace_back(event_family_path(static_cast<EventFamily>(i)));
@@ -170,12 +170,12 @@ void RequestSchema::family(EventFamily /*family*/) {
     parameter("path", "family", json{{"type", "string"}, {"enum", std::move(all)}}, true);
 }
 
-json RequestSchema::schema_of(const EventFilter&) {
+json schemas::of(const EventFilter& /*filter*/) {
     return json{{"type", "object"},
                 {"properties", json{{"namespace", text({})},
-                                    {"tag", schema_of(EventTag{})},
-                                    {"execution_id", schema_of(ExecutionId{})},
-                                    {"flow_id", schema_of(FlowId{})}}}};
+                                    {"tag", of(EventTag{})},
+                                    {"execution_id", of(ExecutionId{})},
+                                    {"flow_id", of(FlowId{})}}}};
 }
 
 }  // namespace ff::wire

@@ -34,6 +34,19 @@ void RequestIn::flow_id(FlowId& id) {
     keep("flow_id", std::move(fault));
 }
 
+void RequestIn::word(std::string_view name, AnyValue value, ErrorCode unknown) {
+    const json* member = member_of(name);
+    if (member == nullptr) {
+        return;
+    }
+    Fault fault = value.read(*member);
+    if (!fault.empty() && member->if_string() != nullptr) {
+        refuse(name, unknown, fault.substr(2));
+    } else {
+        keep(name, std::move(fault));
+    }
+}
+
 void RequestIn::cancellation_policy(std::string_view name, CancellationPolicy& value) {
     const json* member = wanted(name);
     const std::string* text = member != nullptr ? member->if_string() : nullptr;
@@ -56,6 +69,8 @@ void RequestIn::grace(std::string_view name, DurationMs& value) {
         value = number;
     }
 }
+
+void RequestIn::unused_grace(std::string_view name, DurationMs& value) { grace(name, value); }
 
 void RequestIn::reference_text(std::string_view name, std::string& value) {
     const json* member = member_of(name);

@@ -43,6 +43,22 @@ constexpr GivenNumber given_numbers[] = {{"window_seconds", &QuotaLimits::window
 
 }  // namespace
 
+void RequestIn::budget_id(BudgetId& id) { named_id("budget_id", id); }
+void RequestIn::quota_id(QuotaPolicyId& id) { named_id("quota_policy_id", id); }
+
+void RequestIn::required_id(std::string_view name, AnyValue id) {
+    const json* member = wanted(name);
+    if (member == nullptr) {
+        return;
+    }
+    Fault fault = id.read(*member);
+    if (!fault.empty() && member->if_string() != nullptr) {
+        keep_id(name, fault.substr(2));
+    } else {
+        keep(name, std::move(fault));
+    }
+}
+
 void RequestIn::given_limits(std::optional<QuotaLimits>& limits) {
     for (const GivenNumber& number : given_numbers) {
         if (const json* member = member_of(number.name); member != nullptr && !member->is_null()) {
@@ -54,7 +70,7 @@ void RequestIn::given_limits(std::optional<QuotaLimits>& limits) {
     }
 }
 
-void RequestOut::given_limits(const std::optional<QuotaLimits>& limits) {
+void RequestOut::given_limits(std::optional<QuotaLimits>& limits) {
     if (limits) {
         for (const GivenNumber& number : given_numbers) {
             body_.field(number.name, (*limits).*number.member);
@@ -62,16 +78,15 @@ void RequestOut::given_limits(const std::optional<QuotaLimits>& limits) {
     }
 }
 
-void RequestSchema::given_limits(const std::optional<QuotaLimits>& /*limits*/) {
+void RequestSchema::given_limits(std::optional<QuotaLimits>& /*limits*/) {
     for (const GivenNumber& number : given_numbers) {
-        member(number.name, schema_of(std::uint64_t{}), false);
+        member(number.name, schemas::of(std::uint64_t{}), false);
     }
 }
 
-json RequestSchema::schema_of(const BudgetLimit&) {
+json schemas::of(const BudgetLimit& /*limit*/) {
     return json{{"type", "object"},
-                {"properties",
-                 json{{"hard", schema_of(std::uint64_t{})}, {"soft", schema_of(std::uint64_t{})}}}};
+                {"properties", json{{"hard", of(std::uint64_t{})}, {"soft", of(std::uint64_t{})}}}};
 }
 
 }  // namespace ff::wire

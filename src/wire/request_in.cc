@@ -1,6 +1,6 @@
 #include "wire/request_in.h"
 
-#include <charconv>
+#include <algorithm>
 
 namespace ff::wire {
 
@@ -21,60 +21,6 @@ const std::string* Routed::query_value(std::string_view name) const {
         }
     }
     return found;
-}
-
-// ------------------------------------------------------------------------------------ query text
-
-Fault parse_text(std::string_view text, std::string& out) {
-    out = text;
-    return {};
-}
-
-Fault parse_text(std::string_view text, ExecutionId& out) {
-    const auto id = ExecutionId::parse(text);
-    if (!id) {
-        return ": " + id.error().detail;
-    }
-    out = *id;
-    return {};
-}
-
-Fault parse_text(std::string_view text, Uuid& out) {
-    const auto id = parse_any_uuid(text);
-    if (!id) {
-        return ": expected a UUID";
-    }
-    out = *id;
-    return {};
-}
-
-namespace {
-
-template <class N>
-bool parse_whole(std::string_view text, N& out) {
-    const char* end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data(), end, out);
-    return error == std::errc() && at == end && !text.empty();
-}
-
-}  // namespace
-
-Fault parse_unsigned_text(std::string_view text, std::uint64_t high, std::uint64_t& out) {
-    std::uint64_t value = 0;
-    if (!parse_whole(text, value) || value > high) {
-        return ": expected an integer between 0 and " + std::to_string(high);
-    }
-    out = value;
-    return {};
-}
-
-Fault parse_text(std::string_view text, std::int64_t& out) {
-    std::int64_t value = 0;
-    if (!parse_whole(text, value)) {
-        return ": expected an integer";
-    }
-    out = value;
-    return {};
 }
 
 // ----------------------------------------------------------------------------------- the visitor
@@ -251,6 +197,65 @@ void RequestIn::read_handle(const json& handle, LeaseRef& lease) {
     lease = *parsed;
 }
 
+void RequestIn::named_id(std::string_view name, AnyValue id) {
+    if (const Fault fault = id.parse(routed_.parameter("id")); !fault.empty()) {
+        keep_id(name, fault.substr(2));
+    }
+}
+
+void RequestIn::path_id(std::string_view name, AnyValue id) {
+    if (const Fault fault = id.parse(routed_.parameter(name)); !fault.empty()) {
+        keep_id(name, fault.substr(2));
+    }
+}
+
+void RequestIn::path(std::string_view name, std::string& value) { value = routed_.parameter(name); }
+void RequestIn::path_for_people(std::string_view /*name*/, std::string& /*value*/) {}
+
+void RequestIn::body_or_query(std::string_view name, AnyValue value) {
+    if (const json* member = member_of(name)) {
+        keep(name, value.read(*member));
+    } else if (body_fault_.empty()) {
+        query(name, value);
+    }
+}
+
+void RequestIn::query(std::string_view name, AnyValue value) {
+    const std::string* text = routed_.query_value(name);
+    keep_query(name, text != nullptr ? value.parse(*text) : Fault(": missing"));
+}
+
+void RequestIn::query_optional(std::string_view name, AnyValue value) {
+    const std::string* text = routed_.query_value(name);
+    if (text != nullptr && !text->empty()) {
+        keep_query(name, value.parse(*text));
+    }
+}
+
+void RequestIn::query_defaulted(std::string_view name, AnyValue value) {
+    if (const std::string* text = routed_.query_value(name)) {
+        keep_query(name, value.parse(*text));
+    }
+}
+
+void RequestIn::query_each(std::string_view name, AnyValue values) {
+    for (const auto& [key, text] : routed_.query) {
+        if (key == name) {
+            keep_query(name, values.parse(text));
+        }
+    }
+}
+
+void RequestIn::query_constant(std::string_view /*name*/, std::string_view /*value*/) {}
+
+void RequestIn::query_cursor(AnyValue cursor) {
+    const std::string* text = routed_.query_value("after");
+    text = text != nullptr ? text : routed_.query_value("cursor");
+    if (text != nullptr && !text->empty() && !cursor.parse(*text).empty()) {
+        bad_cursor_ = *text;
+    }
+}
+
 void RequestIn::query_flag(std::string_view name, bool& value) {
     const std::string* text = routed_.query_value(name);
     if (text == nullptr || text->empty()) {
@@ -287,6 +292,54 @@ void RequestIn::query_limit(std::uint32_t& limit, std::uint32_t fallback, std::u
         Fault fault = parse_text(*text, number);
         limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(number, most));
         keep_query("limit", std::move(fault));
+    }
+}
+
+void RequestIn::required(std::string_view name, AnyValue value) {
+    if (const json* member = wanted(name)) {
+        keep(name, value.read(*member));
+    }
+}
+
+void RequestIn::optional(std::string_view name, AnyValue value) { defaulted(name, value); }
+void RequestIn::sparse(std::string_view name, AnyValue value) { defaulted(name, value); }
+
+void RequestIn::defaulted(std::string_view name, AnyValue value) {
+    if (const json* member = member_of(name)) {
+        keep(name, value.read(*member));
+    }
+}
+
+void RequestIn::or_null(std::string_view name, AnyValue value) {
+    if (const json* member = member_of(name); member != nullptr && !member->is_null()) {
+        keep(name, value.read(*member));
+    }
+}
+
+void RequestIn::in_range(std::string_view name, const json& member, AnyValue value,
+                         std::int64_t low, std::int64_t high) {
+    std::int64_t number = 0;
+    Fault fault = read_signed(member, low, high, number);
+    keep(name, fault.empty() ? value.read(member) : std::move(fault));
+}
+
+void RequestIn::ranged(std::string_view name, AnyValue value, std::int64_t low, std::int64_t high) {
+    if (const json* member = member_of(name)) {
+        in_range(name, *member, value, low, high);
+    }
+}
+
+void RequestIn::required_ranged(std::string_view name, AnyValue value, std::int64_t low,
+                                std::int64_t high) {
+    if (const json* member = wanted(name)) {
+        in_range(name, *member, value, low, high);
+    }
+}
+
+void RequestIn::optional_ranged(std::string_view name, AnyValue value, std::int64_t low,
+                                std::int64_t high) {
+    if (const json* member = member_of(name); member != nullptr && !member->is_null()) {
+        in_range(name, *member, value, low, high);
     }
 }
 
@@ -357,5 +410,8 @@ void RequestIn::backend(std::optional<BackendTag>& backend) {
         backend = backend_of(*word);
     }
 }
+
+void RequestIn::constant(std::string_view /*name*/, std::string_view /*value*/) {}
+void RequestIn::ignored(std::string_view /*name*/) {}
 
 }  // namespace ff::wire

@@ -1,9 +1,11 @@
 #include "wire/request_out.h"
 
 #include <type_traits>
-#include <variant>
 
 #include "base/check.h"
+#include "core/resume_condition.h"
+#include "wire/requests.h"
+#include "wire/url.h"
 
 namespace ff::wire {
 
@@ -16,6 +18,19 @@ std::string_view to_string(Method method) {
     }
     return "";
 }
+
+namespace {
+
+std::string_view backend_word(BackendTag backend) {
+    switch (backend) {
+        case BackendTag::reserved: return "reserved";
+        case BackendTag::postgres: return "postgres";
+        case BackendTag::sqlite: return "sqlite";
+    }
+    return "";
+}
+
+}  // namespace
 
 void RequestOut::fill(std::string_view name, std::string_view value) {
     const std::size_t open = at_.path.find('{', written_);
@@ -34,24 +49,64 @@ void RequestOut::add_query(std::string_view name, std::string_view value) {
     append_encoded(query_, value);
 }
 
-void RequestOut::query_tags(const Tags& tags) {
+void RequestOut::id(ExecutionId& id) { fill("id", id.to_string()); }
+void RequestOut::flow_id(FlowId& id) { fill("id", id.to_string()); }
+void RequestOut::budget_id(BudgetId& id) { fill("id", id.to_string()); }
+void RequestOut::quota_id(QuotaPolicyId& id) { fill("id", id.to_string()); }
+void RequestOut::path_id(std::string_view name, AnyValue id) { fill(name, id.texts().front()); }
+void RequestOut::path(std::string_view name, std::string& value) { fill(name, value); }
+void RequestOut::path_for_people(std::string_view name, std::string& value) { fill(name, value); }
+void RequestOut::family(EventFamily& family) { fill("family", event_family_path(family)); }
+
+void RequestOut::query(std::string_view name, AnyValue value) {
+    for (const std::string& text : value.texts()) {
+        add_query(name, text);
+    }
+}
+void RequestOut::body_or_query(std::string_view name, AnyValue value) { query(name, value); }
+void RequestOut::query_optional(std::string_view name, AnyValue value) { query(name, value); }
+void RequestOut::query_defaulted(std::string_view name, AnyValue value) { query(name, value); }
+void RequestOut::query_each(std::string_view name, AnyValue values) { query(name, values); }
+void RequestOut::query_cursor(AnyValue cursor) { query("after", cursor); }
+void RequestOut::query_count(std::string_view name, std::uint64_t& value, std::uint64_t /*most*/) {
+    query(name, value);
+}
+void RequestOut::query_flag(std::string_view name, bool& value) {
+    if (value) {
+        add_query(name, "true");
+    }
+}
+void RequestOut::query_constant(std::string_view name, std::string_view value) {
+    add_query(name, value);
+}
+void RequestOut::query_limit(std::uint32_t& limit, std::uint32_t /*fallback*/,
+                             std::uint32_t /*most*/) {
+    query("limit", limit);
+}
+void RequestOut::query_sequence(std::string_view name, std::uint64_t& after) {
+    if (after > 0) {
+        query(name, after);
+    }
+}
+
+void RequestOut::query_tags(Tags& tags) {
     for (const auto& [key, value] : tags) {
         add_query("tag." + key, value);
     }
 }
 
-void RequestOut::query_order(bool oldest_first) {
+void RequestOut::query_order(bool& oldest_first) {
     if (oldest_first) {
         add_query("order", "created_asc");
     }
 }
 
-void RequestOut::attempt(const ExecutionId& execution, const std::optional<std::uint32_t>& index) {
+void RequestOut::attempt(ExecutionId& execution, std::optional<std::uint32_t>& index) {
     id(execution);
     fill("idx", index ? std::to_string(*index) : "current");
 }
 
-void RequestOut::lease(const LeaseRef& lease) {
+void RequestOut::lease(LeaseRef& lease) {
     attempt(lease.execution_id, lease.attempt_index);
     if (!lease.lease_id && !lease.lease_epoch && !lease.attempt_id && !lease.backend) {
         return;
@@ -68,6 +123,100 @@ void RequestOut::lease(const LeaseRef& lease) {
         fence.field("suspended", true);
     }
     fence.close();
+}
+
+void RequestOut::field(std::string_view name, AnyValue value) {
+    body_.key(name);
+    value.write(text_);
+}
+
+void RequestOut::required(std::string_view name, AnyValue value) { field(name, value); }
+void RequestOut::optional(std::string_view name, AnyValue value) { sparse(name, value); }
+void RequestOut::defaulted(std::string_view name, AnyValue value) { field(name, value); }
+void RequestOut::or_null(std::string_view name, AnyValue value) { field(name, value); }
+void RequestOut::sparse(std::string_view name, AnyValue value) {
+    if (!value.is_default()) {
+        field(name, value);
+    }
+}
+void RequestOut::ranged(std::string_view name, AnyValue value, std::int64_t /*low*/,
+                        std::int64_t /*high*/) {
+    field(name, value);
+}
+void RequestOut::required_ranged(std::string_view name, AnyValue value, std::int64_t /*low*/,
+                                 std::int64_t /*high*/) {
+    field(name, value);
+}
+void RequestOut::optional_ranged(std::string_view name, AnyValue value, std::int64_t /*low*/,
+                                 std::int64_t /*high*/) {
+    sparse(name, value);
+}
+void RequestOut::required_id(std::string_view name, AnyValue id) { field(name, id); }
+void RequestOut::lane(std::string_view name, std::string& value) { field(name, value); }
+void RequestOut::lanes(std::string_view name, std::vector<std::string>& values) {
+    field(name, values);
+}
+void RequestOut::bytes(std::string_view name, std::string& value) { body_.bytes(name, value); }
+void RequestOut::optional_bytes(std::string_view name, std::optional<std::string>& value) {
+    body_.bytes_if(name, value);
+}
+void RequestOut::sparse_bytes(std::string_view name, std::string& value) {
+    if (!value.empty()) {
+        body_.bytes(name, value);
+    }
+}
+void RequestOut::optional_text(std::string_view name, std::optional<std::string>& value,
+                               std::size_t /*bytes_max*/) {
+    optional(name, value);
+}
+void RequestOut::document(std::string_view name, std::optional<std::string>& value) {
+    if (value && js::parse(*value)) {
+        body_.document(name, value);
+    } else if (value) {
+        field(name, *value);  // as text: the engine says what is wrong with it
+    }
+}
+void RequestOut::source(Source& source) {
+    if (source == Source::operator_override) {
+        constant("source", "operator_override");
+    }
+}
+void RequestOut::backend(std::optional<BackendTag>& backend) {
+    if (backend) {
+        constant("backend", backend_word(*backend));
+    }
+}
+void RequestOut::constant(std::string_view name, std::string_view value) {
+    body_.field(name, value);
+}
+void RequestOut::ignored(std::string_view /*name*/) {}
+
+void RequestOut::word(std::string_view name, AnyValue value, ErrorCode /*unknown*/) {
+    sparse(name, value);
+}
+void RequestOut::cancellation_policy(std::string_view name, CancellationPolicy& value) {
+    field(name, value);
+}
+void RequestOut::grace(std::string_view name, DurationMs& value) { field(name, value); }
+void RequestOut::unused_grace(std::string_view /*name*/, DurationMs& /*value*/) {}
+void RequestOut::reference_text(std::string_view name, std::string& value) { sparse(name, value); }
+void RequestOut::required_policy(std::string_view name, GroupPolicy& policy) {
+    body_.field(name, policy);
+}
+void RequestOut::sparse_policy(std::string_view name, GroupPolicy& policy) {
+    if (policy != GroupPolicy{}) {
+        body_.field(name, policy);
+    }
+}
+void RequestOut::either_word(std::string_view name, AnyValue value) {
+    constant(name, core::camel_case(value.texts().front()));
+}
+void RequestOut::payload(std::optional<std::string>& value) { optional_bytes("payload", value); }
+void RequestOut::condition(std::string_view name, ResumeCondition& condition) {
+    body_.field(name, condition);
+}
+void RequestOut::resume_policy(std::string_view name, ResumePolicy& policy) {
+    body_.field(name, policy);
 }
 
 void RequestOut::nodes(std::string_view name, std::vector<FlowNode>& nodes) {
@@ -92,7 +241,7 @@ void RequestOut::edges(std::string_view name, std::vector<FlowEdge>& edges, Ends
     text_.push_back(']');
 }
 
-void RequestOut::waitpoints(std::string_view name, const std::vector<WaitpointBinding>& bindings) {
+void RequestOut::waitpoints(std::string_view name, std::vector<WaitpointBinding>& bindings) {
     body_.key(name);
     text_.push_back('[');
     for (std::size_t i = 0; i < bindings.size(); ++i) {
@@ -120,14 +269,17 @@ Call RequestOut::take() {
 }
 
 Call write_request(const Request& request) {
-    return ff::visit(
-        []<class Op>(const Op& op) {
-            FF_CHECK(!is_local<Op>, "an operation that is not for servers");
-            RequestOut out(binding<Op>);
+    const Binding* at = ff::by_type(
+        []<class Op>(std::type_identity<Op>) { return is_local<Op> ? nullptr : &binding<Op>; },
+        request);
+    FF_CHECK(at != nullptr, "an operation that is not for servers");
+    RequestOut out(*at);
+    ff::visit(
+        [&out]<class Op>(const Op& op) {
             describe_request(out, const_cast<Op&>(op));  // NOLINT: a writer changes nothing
-            return out.take();
         },
         request);
+    return out.take();
 }
 
 }  // namespace ff::wire

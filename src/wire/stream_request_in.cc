@@ -8,15 +8,6 @@
 
 namespace ff::wire {
 
-Fault parse_text(std::string_view text, FrameCursor& out) {
-    auto parsed = FrameCursor::parse(text);
-    if (!parsed) {
-        return ": " + parsed.error().detail;
-    }
-    out = *parsed;
-    return {};
-}
-
 namespace {
 
 Fault read_number(const json& mode, std::string_view name, std::int64_t& out) {
@@ -149,18 +140,19 @@ void RequestOut::frames(std::string_view name, std::vector<Frame>& frames) {
     text_.push_back(']');
 }
 
-void RequestSchema::frames(std::string_view name, const std::vector<Frame>& /*frames*/) {
+void RequestSchema::frames(std::string_view name, std::vector<Frame>& /*frames*/) {
     RequestSchema one(at_);
     Frame frame;
     describe_frame(one, frame);
     json mode =
         json{{"type", "object"},
-             {"properties", json{{"type", words(enum_text(FrameMode{}))},
-                                 {"patch_kind", json{{"const", json_merge_patch}}},
-                                 {"ttl_ms", integer(0, std::numeric_limits<std::uint32_t>::max())},
-                                 {"maxlen_floor", schema_of(std::int64_t{})},
-                                 {"maxlen_ceiling", schema_of(std::int64_t{})},
-                                 {"ema_alpha", json{{"type", "number"}}}}},
+             {"properties",
+              json{{"type", schemas::of(FrameMode{})},
+                   {"patch_kind", json{{"const", json_merge_patch}}},
+                   {"ttl_ms", schemas::integer(0, std::numeric_limits<std::uint32_t>::max())},
+                   {"maxlen_floor", schemas::of(std::int64_t{})},
+                   {"maxlen_ceiling", schemas::of(std::int64_t{})},
+                   {"ema_alpha", json{{"type", "number"}}}}},
              {"required", js::Array{json("type")}}};
     one.member("mode", std::move(mode), false);
     member(name,

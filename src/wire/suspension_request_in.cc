@@ -1,4 +1,5 @@
 // Reading what only requests of suspension have: payloads, waitpoints, conditions.
+#include "core/resume_condition.h"
 #include "wire/base64.h"
 #include "wire/request_in.h"
 
@@ -33,6 +34,25 @@ void RequestIn::payload(std::optional<std::string>& value) {
     if (!value) {
         keep("payload_base64", ": expected base64 with padding");
     }
+}
+
+void RequestIn::either_word(std::string_view name, AnyValue value) {
+    const json* member = member_of(name);
+    if (member == nullptr || member->is_null()) {
+        return;
+    }
+    const std::string* text = member->if_string();
+    if (text == nullptr) {
+        keep(name, ": expected a string");
+        return;
+    }
+    for (const std::string_view word : words_of(value.words())) {
+        if ((word == *text || core::camel_case(word) == *text) && value.parse(word).empty()) {
+            return;
+        }
+    }
+    refuse(name, ErrorCode::invalid_input,
+           std::string(name) + unknown_word(*member, value.words()));
 }
 
 namespace {

@@ -198,6 +198,23 @@ Fault read_unsigned(const json& value, std::uint64_t high, std::uint64_t& out) {
     return {};
 }
 
+std::vector<std::string_view> words_of(std::string_view names) {
+    std::vector<std::string_view> words;
+    while (!names.empty()) {
+        const std::size_t end = std::min(names.find(','), names.size());
+        std::string_view word = names.substr(0, end);
+        names.remove_prefix(std::min(end + 1, names.size()));
+        while (word.starts_with(' ')) {
+            word.remove_prefix(1);
+        }
+        if (word.ends_with('_')) {
+            word.remove_suffix(1);
+        }
+        words.push_back(word);
+    }
+    return words;
+}
+
 Fault unknown_word(const json& value, std::string_view known) {
     if (value.if_string() == nullptr) {
         return ": expected one of " + std::string(known);

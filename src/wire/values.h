@@ -124,6 +124,8 @@ Fault read_bytes(const json& value, std::string& out);
 Fault read_signed(const json& value, std::int64_t low, std::int64_t high, std::int64_t& out);
 Fault read_unsigned(const json& value, std::uint64_t high, std::uint64_t& out);
 Fault unknown_word(const json& value, std::string_view known);
+/// The words of enum_text(), as they are spelled.
+std::vector<std::string_view> words_of(std::string_view names);
 
 /// Hyphenated, 32 digits, in braces or with `urn:uuid:`, of any case.
 std::optional<Uuid> parse_any_uuid(std::string_view text);

@@ -156,14 +156,14 @@ TEST(Poll, WorkThatTheNetworkHasTakenIsKeptWhenTheServerStopsBeforeItHearsOfThat
     options.gate.allow_insecure = true;
     Service service(engine, options);
     Loop loop({});
-    using boost::asio::ip::tcp;
-    tcp::acceptor acceptor(loop.context(), {boost::asio::ip::address_v4::loopback(), 0});
-    loop.start();
-    RawClient client(acceptor.local_endpoint().port());
+    net::Listener listener(loop.events());
+    ASSERT_TRUE(listener.listen("127.0.0.1", 0));
     std::promise<void> ended;
-    loop.post([&, socket = acceptor.accept()]() mutable {
-        serve_connection(std::move(socket), service, loop, nullptr, [&] { ended.set_value(); });
+    listener.accept(loop.events(), [&](const auto&, std::unique_ptr<net::Stream> stream) {
+        serve_connection(std::move(stream), service, loop, nullptr, [&] { ended.set_value(); });
     });
+    loop.start();
+    RawClient client(listener.port());
     ASSERT_TRUE(client.send(poll_request()));
     ScriptedEngine::Call claim = engine->next();
     // While the loop is busy with something else, its next two things come: the answer, which is

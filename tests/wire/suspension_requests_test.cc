@@ -2,6 +2,7 @@
 // rest.
 #include <ff/callback.h>
 
+#include "core/resume_condition.h"
 #include "wire/callback.h"
 #include "wire/flow_support.h"
 #include "wire/request_schema.h"

@@ -28,12 +28,13 @@ function(ff_room room)
     target_link_libraries(ff_${room} PUBLIC ${arg_USES} PRIVATE ff_options ${arg_LIBRARIES})
     target_compile_definitions(ff_${room} PRIVATE ${arg_DEFINES})
     if(arg_COLD AND CMAKE_BUILD_TYPE STREQUAL "Release")
+        # A precompiled header has the options of those who use it, and costs more than one group
+        # wins by it.
         target_link_libraries(ff_${room} PRIVATE ff_cold_options)
-        ff_use_pch(ff_${room} ff_cold_pch)
     else()
         ff_use_pch(ff_${room} ff_pch)
     endif()
-    ff_group(ff_${room} FILES 64)
+    ff_group(ff_${room} FILES 128)
 endfunction()
 
 # ff_program(<name> ROOM <room> FIRST <room>...): src/<room>/main.cc, put at the root of the build

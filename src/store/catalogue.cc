@@ -38,11 +38,7 @@ std::string select_where(const TableInfo& table, const std::string& rest) {
 
 std::string executions_through(const std::string& side_table, const std::string& rest) {
     return "SELECT " + column_list<Execution>("e.") + " FROM " + side_table +
-           " s CROSS JOIN ff_exec_core e WHERE " + found_by("e.eid", "s.eid") + " AND " + rest;
-}
-
-std::string found_by(const std::string& column, const std::string& value) {
-    return column + " BETWEEN " + value + " AND " + value;
+           " s JOIN ff_exec_core e ON e.eid = s.eid WHERE " + rest;
 }
 
 namespace {
@@ -83,6 +79,7 @@ const std::string idempotency_by_key =
     select_where<IdempotencyEntry>("namespace = $1 AND idempotency_key = $2");
 const std::string worker_by_key =
     select_where<WorkerRow>("namespace = $1 AND worker_instance_id = $2");
+const std::string route_by_id = select_where<Route>("route = $1");
 const std::string all_routes = select_where<Route>("route >= 0 ORDER BY route");
 
 const std::string flow_by_id = select_where<Flow>("flow_id = $1");
@@ -132,9 +129,9 @@ const std::string executions_after =
     "SELECT eid FROM ff_exec_core WHERE eid > $1 ORDER BY eid LIMIT $2";
 // Every leased execution has a timer of kind 0 (lease): the scan is as long as there are leases.
 const std::string leased_by_instance =
-    "SELECT e.id FROM ff_timer s CROSS JOIN ff_exec_core e CROSS JOIN ff_route r WHERE " +
-    found_by("e.eid", "s.eid") + " AND " + found_by("r.route", "e.route") +
-    " AND s.kind = 0 AND e.worker_instance_id = $1 AND r.namespace = $2 ORDER BY s.eid";
+    "SELECT e.id FROM ff_timer s JOIN ff_exec_core e ON e.eid = s.eid"
+    " JOIN ff_route r ON r.route = e.route"
+    " WHERE s.kind = 0 AND e.worker_instance_id = $1 AND r.namespace = $2 ORDER BY e.eid";
 const std::string workers_all =
     select_where<WorkerRow>("namespace >= '' ORDER BY namespace, worker_instance_id");
 
@@ -260,9 +257,8 @@ std::string history_delete_text(const std::string& head) {
            " FROM ff_exec_event WHERE event_id " +
            head +
            " UNION ALL SELECT v.event_id, v.previous_event_id FROM history h"
-           " CROSS JOIN ff_exec_event v WHERE " +
-           found_by("v.event_id", "h.previous") +
-           ") DELETE FROM ff_exec_event WHERE event_id IN (SELECT id FROM history WHERE id <= (" +
+           " JOIN ff_exec_event v ON v.event_id = h.previous)"
+           " DELETE FROM ff_exec_event WHERE event_id IN (SELECT id FROM history WHERE id <= (" +
            floor_text + "))";
 }
 const std::string history_delete = history_delete_text("= $1");
@@ -276,9 +272,8 @@ const std::string history_cut = [] {
            " AND lease_epoch > " +
            epochs + " AND lease_epoch % " + epochs +
            " = 0 UNION ALL SELECT v.event_id, v.previous_event_id, v.lease_epoch, h.cut"
-           " FROM history h CROSS JOIN ff_exec_event v WHERE " +
-           found_by("v.event_id", "h.previous") +
-           ") DELETE FROM ff_exec_event WHERE event_id IN"
+           " FROM history h JOIN ff_exec_event v ON v.event_id = h.previous)"
+           " DELETE FROM ff_exec_event WHERE event_id IN"
            " (SELECT id FROM history WHERE epoch <= cut)";
 }();
 const std::string log_events_trim = "DELETE FROM ff_log_event WHERE event_id <= $1 AND family = $2";
@@ -341,8 +336,8 @@ const ByOrder tagged_too = in_both_orders("eid", 3, [](const std::string& window
     return "SELECT t.eid FROM (SELECT eid FROM ff_exec_tag WHERE tag_key = $1 AND tag_value = $2"
            " AND " +
            window +
-           ") s CROSS JOIN ff_exec_tag t WHERE t.tag_key = $6 AND t.tag_value = $7 AND " +
-           found_by("t.eid", "s.eid");
+           ") s CROSS JOIN ff_exec_tag t"
+           " WHERE t.tag_key = $6 AND t.tag_value = $7 AND t.eid = s.eid";
 });
 const std::string leased_due =
     executions_through("ff_timer",
@@ -507,6 +502,7 @@ std::vector<std::string> gather_texts() {
         lane_by_name,
         idempotency_by_key,
         worker_by_key,
+        route_by_id,
         all_routes,
         flow_by_id,
         edge_by_key,

@@ -23,15 +23,6 @@ std::string select_where(const std::string& rest) {
 /// the same of an array.
 std::string spell_out_edges(const std::string& ids);
 
-/// The row of one table that a row of another names, as a join that both databases look up in an
-/// index.
-///
-/// Not `column = value`: of a table that was empty when it was last vacuumed PostgreSQL thinks that
-/// walking its index takes no longer than a look-up, and keeps that plan while the table grows. With
-/// BETWEEN the order of the index is of no use to the join, so that nothing is left but the look-up.
-/// SQLite takes tables in the order of a CROSS JOIN.
-std::string found_by(const std::string& column, const std::string& value);
-
 /// Executions found through a side table `s` whose rows carry an eid.
 std::string executions_through(const std::string& side_table, const std::string& rest);
 
@@ -54,6 +45,7 @@ extern const std::string grant_by_eid;
 extern const std::string lane_by_name;
 extern const std::string idempotency_by_key;
 extern const std::string worker_by_key;
+extern const std::string route_by_id;
 extern const std::string all_routes;
 
 extern const std::string flow_by_id;

@@ -80,7 +80,7 @@ inline const std::string lock_best_ready =
     " LEFT JOIN LATERAL (SELECT * FROM ff_exec_core x"
     " WHERE x.eid = CASE c.eid WHEN 0 THEN c.place ELSE c.eid END"
     " FOR UPDATE SKIP LOCKED) e ON TRUE"
-    " LEFT JOIN ff_exec_input i ON i.eid = ANY (ARRAY[e.eid])";
+    " LEFT JOIN ff_exec_input i ON i.eid = e.eid";
 
 // There may be no row to lock: nobody has the turn. Many queues share a lock, since a server has
 // room for some thousands of them; nobody waits for one, so their order is of no matter. The first

@@ -27,11 +27,6 @@ constexpr int clock_ms = 2'000;
 /// How long the test waits for its notification.
 constexpr int test_ms = 1'000;
 constexpr int reconnect_ms = 1'000;
-/// Fewer dead rows than these slow nobody down.
-constexpr std::uint64_t deleted_min = 2'000;
-constexpr int tidy_ms = 1'000;
-/// A VACUUM of a long queue takes time; it gets at most this part of it.
-constexpr int tidy_share = 10;
 
 }  // namespace
 
@@ -73,7 +68,6 @@ expected<std::unique_ptr<PgKeeper>> PgKeeper::start(const std::string& url, PgCo
         }
     }
     keeper->listening_ = std::thread([k = keeper.get()] { k->listen(); });
-    keeper->tidying_ = std::thread([k = keeper.get()] { k->tidy(); });
     return keeper;
 }
 
@@ -87,9 +81,6 @@ PgKeeper::~PgKeeper() {
     [[maybe_unused]] const auto written = write(wake_fd_, &one, sizeof(one));
     if (listening_.joinable()) {
         listening_.join();  // and the others know of everything
-    }
-    if (tidying_.joinable()) {
-        tidying_.join();
     }
     close(wake_fd_);
 }
@@ -294,42 +285,6 @@ void PgKeeper::listen_once() {
         clock_due_ = {};  // it may be another server
         call(Store::Heard::work);
         call(Store::Heard::rows);
-    }
-}
-
-void PgKeeper::tidy() {
-    std::unique_ptr<PgConnection> connection;
-    int pause = tidy_ms;
-    while (!rest(pause)) {
-        pause = tidy_ms;
-        if (deleted_ < deleted_min) {
-            continue;
-        }
-        if (!connection || !connection->alive()) {
-            auto fresh = PgConnection::open(url_);
-            if (!fresh) {
-                continue;  // the writer will tell
-            }
-            connection = std::move(*fresh);
-        }
-        deleted_ = 0;
-        const auto started = Clock::now();
-        // From 14 on it passes over the indexes when few rows are dead; those few are the heads of
-        // queues that every claim walks over.
-        constexpr int passes_over = 140'000;
-        const std::string indexes =
-            connection->server_version() >= passes_over ? ", INDEX_CLEANUP ON" : "";
-        // Another process may be at it already; one is enough.
-        if (auto done = connection->execute("VACUUM (SKIP_LOCKED, TRUNCATE FALSE" + indexes +
-                                            ") ff_ready, ff_timer, ff_turn, ff_flow_work");
-            !done && connection->alive()) {
-            warn_("VACUUM of the queue tables: " + done.error().message());
-            pause = tidy_ms * 60;
-            continue;
-        }
-        const auto took =
-            std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - started);
-        pause = std::max(tidy_ms, static_cast<int>(took.count()) * tidy_share);
     }
 }
 

@@ -1,5 +1,5 @@
-// What runs beside a PostgreSQL store: word from other processes, the upkeep of the tables whose
-// rows come and go, and the question what time it is.
+// What a PostgreSQL store hears from outside while it is open: word from other processes, and what
+// time it is.
 //
 // Another process that made work ready says so with NOTIFY, in its transaction. That it has written
 // something for readers its keeper says, some times a second: commits that notify go one at a time
@@ -52,8 +52,6 @@ class PgKeeper {
     /// This process has committed something that readers elsewhere may wait for. They are told
     /// soon, and at the latest when this ends.
     void note_rows();
-    /// Rows of the queue tables were deleted: at some point they are worth a VACUUM.
-    void note_deleted(std::uint64_t rows) { deleted_ += rows; }
     /// The listener's server process, if that was there at a moment: as long as it lives the server
     /// has not crashed since.
     std::optional<std::string> backend_at(std::chrono::steady_clock::time_point moment);
@@ -66,7 +64,6 @@ class PgKeeper {
     expected<bool> test(PgConnection& writer);
     void listen();
     void listen_once();
-    void tidy();
     void call(Store::Heard what);
     /// A notification, or nothing when none came in time.
     void take(std::string_view word);
@@ -116,12 +113,10 @@ class PgKeeper {
 
     std::atomic<bool> untold_ = false;  ///< we have written rows, and the others do not know
 
-    std::atomic<std::uint64_t> deleted_ = 0;
     std::mutex stop_mutex_;
     std::condition_variable stopped_;
     bool stop_ = false;  // guarded by stop_mutex_
     std::thread listening_;
-    std::thread tidying_;
 };
 
 }  // namespace ff::store

@@ -28,13 +28,13 @@ const std::string look_at_policies =
 // Behind the lock: the window of a policy follows from its row.
 const std::string aged_of_policies =
     "SELECT " + column_list<core::Admission>("a.") +
-    " FROM unnest($1) AS u(id) JOIN ff_quota_policy p ON p.quota_policy_id = ANY (ARRAY[u.id])"
+    " FROM unnest($1) AS u(id) JOIN ff_quota_policy p ON p.quota_policy_id = u.id"
     " CROSS JOIN LATERAL (SELECT * FROM ff_quota_admission t WHERE t.quota_policy_id = u.id"
     " AND t.admitted_at <= $2 - p.window_ms ORDER BY t.admitted_at, t.execution_id LIMIT $3) a";
 const std::string oldest_of_policies =
     "SELECT p.quota_policy_id, (SELECT MIN(t.admitted_at) FROM ff_quota_admission t"
     " WHERE t.quota_policy_id = p.quota_policy_id AND t.admitted_at > $2 - p.window_ms)"
-    " FROM unnest($1) AS u(id) JOIN ff_quota_policy p ON p.quota_policy_id = ANY (ARRAY[u.id])";
+    " FROM unnest($1) AS u(id) JOIN ff_quota_policy p ON p.quota_policy_id = u.id";
 const std::string admissions_by_key =
     select_keys<core::Admission>({"execution_id", "quota_policy_id"});
 // Behind the lock of the policies: others may be changing what an execution has of them.

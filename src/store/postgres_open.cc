@@ -70,6 +70,7 @@ expected<void> PostgresStore::start(const Location& location, const EngineOption
                        : fsync == "off"    ? "none (the server has fsync = off)"
                                            : "full (synchronous_commit = " + durability + ")";
     FF_TRY_VOID(set_clock(*connection));
+    upkeep_ = std::make_unique<PgUpkeep>(url_, warn_);
     FF_TRY(keeper_, PgKeeper::start(url_, *connection, self_, options.notify, clock_, warn_));
     info_.wake_ups = keeper_->hears() ? "notify"
                      : options.notify == EngineOptions::Notify::off

@@ -73,9 +73,7 @@ bool is_event_number(std::string_view column) {
 std::string same_key(const std::vector<std::string>& columns) {
     std::string out;
     for (const std::string& column : columns) {
-        add_item(out, " AND ",
-                 "t." + column +
-                     (out.empty() ? " = ANY (ARRAY[u." + column + "])" : " = u." + column));
+        add_item(out, " AND ", "t." + column + " = u." + column);
     }
     return out;
 }

@@ -32,11 +32,7 @@ enum class EventBase : std::uint8_t {
     drawn,    ///< in what drawing from it gave, earlier in the same chain
 };
 
-/// `t.a = u.a AND …` for these columns, as a join that PostgreSQL has to look up in an index.
-///
-/// The first is compared as t.a = ANY (ARRAY[u.a]). When a table was empty as it was last vacuumed, a
-/// walk through its whole index is thought to be as cheap as a look-up, and the plan stays while the
-/// table grows. An index is walked for its order, of which no join can make use in this form.
+/// `t.a = u.a AND …` of these columns.
 std::string same_key(const std::vector<std::string>& columns);
 
 std::string select_keys(const TableInfo& table, const std::vector<std::string>& key);

@@ -171,10 +171,10 @@ expected<void> PostgresStore::collect_erased(Snapshot& snapshot, Writes& writes)
         }
         core::ExecutionInput input;
         input.eid = e->eid;
-        writes.inputs.erase(std::move(input));
+        writes.inputs.erase(input);
         core::GrantRow grant;
         grant.eid = e->eid;
-        writes.grants.erase(std::move(grant));
+        writes.grants.erase(grant);
         writes.erased.erase(*e);
     }
     return {};
@@ -227,7 +227,7 @@ expected<void> PostgresStore::collect_cell(ExecutionCell& cell, TimestampMs now,
         } else if (cell.execution.current()) {
             core::GrantRow gone;
             gone.eid = cell.execution.current()->eid;
-            writes.grants.erase(std::move(gone));
+            writes.grants.erase(gone);
         }
     }
     if (cell.group.dirty && cell.group.current() && !cell.group.implied) {
@@ -268,7 +268,7 @@ expected<void> PostgresStore::collect(Snapshot& snapshot, TimestampMs now,
         } else if (worker.dirty) {
             core::WorkerRow gone;
             gone.key = key;
-            writes.workers.erase(std::move(gone));
+            writes.workers.erase(gone);
         }
     }
     for (const auto& [id, webhook] : snapshot.webhooks) {
@@ -277,7 +277,7 @@ expected<void> PostgresStore::collect(Snapshot& snapshot, TimestampMs now,
         } else if (webhook.dirty) {
             core::Webhook gone;
             gone.id = id;
-            writes.webhooks.erase(std::move(gone));
+            writes.webhooks.erase(gone);
         }
     }
     collect_flows(snapshot, retention_default_ms, writes);
@@ -431,7 +431,7 @@ expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
                      writes.work.size() + writes.suspensions.size() + writes.waitpoints.size() +
                      writes.signals.size() + writes.satisfiers.size() + writes.events.size() +
                      writes.log_events.size();
-    keeper_->note_deleted(writes.sides.ready.erased() + writes.sides.timers.erased() +
+    upkeep_->note_commit(writes.sides.ready.erased() + writes.sides.timers.erased() +
                           writes.sides.turns.erased() + writes.work.erased());
     return {};
 }

@@ -27,6 +27,7 @@
 #include "store/location.h"
 #include "store/postgres_db.h"
 #include "store/postgres_keeper.h"
+#include "store/postgres_upkeep.h"
 #include "store/store.h"
 
 namespace ff::store {
@@ -273,6 +274,7 @@ class PostgresStore final : public Store {
     std::vector<std::unique_ptr<ReadConnection>> readers_;  // guarded by readers_mutex_
     int readers_made_ = 0;                                  // guarded by readers_mutex_
 
+    std::unique_ptr<PgUpkeep> upkeep_;
     std::unique_ptr<PgKeeper> keeper_;  // last: its threads use the rest
 };
 

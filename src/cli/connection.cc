@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -53,14 +55,28 @@ expected<Target> target_of(const Profiles& profiles, const std::string& name) {
     return target;
 }
 
+/// A word alone may be the name of a profile. A file of that name is written ./WORD.
+expected<Target> address_or_profile(const std::string& text, const std::string& chosen_by) {
+    const auto in_word = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+    };
+    if (!text.empty() && std::ranges::all_of(text, in_word)) {
+        FF_TRY(const Profiles profiles, load_profiles());
+        if (profiles.find(text) != nullptr) {
+            return target_of(profiles, text);
+        }
+    }
+    return Target{text, std::nullopt, "", chosen_by};
+}
+
 expected<Target> choose_address(const ConnectOptions& options) {
     if (options.connect) {
-        return Target{*options.connect, std::nullopt, "", "--connect"};
+        return address_or_profile(*options.connect, "--connect");
     }
     const auto profile = options.profile ? options.profile : variable("FF_PROFILE");
     const auto connect = variable("FF_CONNECT");
     if (!profile && connect) {
-        return Target{*connect, std::nullopt, "", "FF_CONNECT"};
+        return address_or_profile(*connect, "FF_CONNECT");
     }
     FF_TRY(const Profiles profiles, load_profiles());
     if (profile) {
@@ -94,8 +110,10 @@ expected<std::shared_ptr<Engine>> connect_to_server(const Target& target) {
         error.detail = fmt::format("{} wants {}: FF_API_TOKEN, or token_file in a profile",
                                    target.address, target.token ? "another token" : "a token");
     } else if (info(error.code).kind == ErrorKind::transport) {
-        error.detail = fmt::format("no server answers at {} ({}): {}", target.address,
-                                   target.chosen_by, error.detail);
+        const bool distrusted = error.detail.contains("certificate verify failed");
+        error.detail = fmt::format(
+            "no server answers at {} ({}): {}{}", target.address, target.chosen_by, error.detail,
+            distrusted ? "; ca_file in a profile says whose certificates to trust" : "");
     }
     return std::unexpected(std::move(error));
 }

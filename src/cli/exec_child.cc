@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -37,6 +38,7 @@ class ChildRun {
         FF_TRY(Pipe out, Pipe::make(false));
         FF_TRY(Pipe err, Pipe::make(false));
         wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+        program_ = setup.words[0];
         setup.dir = options_.dir;
         setup.in = in.theirs.get();
         setup.out = out.theirs.get();
@@ -62,8 +64,8 @@ class ChildRun {
         in_.close();
         const GuardedChild::End end = child_->wait();
         if (end.exec_fault != 0) {
-            return ff::fail(ErrorCode::store_io,
-                            std::string("cannot be run: ") + std::strerror(end.exec_fault));
+            return ff::fail(ErrorCode::store_io, "cannot run " + program_ + in_its_folder() + ": " +
+                                                     std::strerror(end.exec_fault));
         }
         outcome_.exit_code = WIFEXITED(end.wait_status) ? WEXITSTATUS(end.wait_status) : -1;
         outcome_.signal = WIFSIGNALED(end.wait_status) ? WTERMSIG(end.wait_status) : 0;
@@ -71,6 +73,10 @@ class ChildRun {
     }
 
   private:
+    [[nodiscard]] std::string in_its_folder() const {
+        return options_.dir.empty() ? "" : " in " + options_.dir;
+    }
+
     void step() {
         // A number below zero is left out by poll.
         std::array<pollfd, 5> waiting{pollfd{out_.get(), POLLIN, 0}, pollfd{err_.get(), POLLIN, 0},
@@ -172,6 +178,7 @@ class ChildRun {
     Fd out_;
     Fd err_;
     Fd wake_;
+    std::string program_;
     std::optional<GuardedChild> child_;
     std::optional<Clock::time_point> ended_;  ///< when the program itself ended
     std::optional<Clock::time_point> kill_at_;
@@ -184,6 +191,11 @@ expected<ExecOutcome> run_program(const std::vector<std::string>& words,
                                   const std::vector<std::string>& environment,
                                   std::string_view input, const std::stop_token& stop,
                                   const ExecOptions& options) {
+    std::error_code fault;
+    if (!options.dir.empty() && !std::filesystem::is_directory(options.dir, fault)) {
+        return ff::fail(ErrorCode::invalid_config,
+                        "cannot run " + words[0] + ": there is no folder " + options.dir);
+    }
     // A name with a slash is looked for where the program runs, which is not here.
     const bool elsewhere = !options.dir.empty() && words[0].contains('/');
     std::string path = words[0];

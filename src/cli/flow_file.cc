@@ -144,7 +144,7 @@ class NodeReading {
             }
         }
         if (const DocMember* timeout = table.find("timeout")) {
-            FF_TRY(options.attempt_timeout_ms, values_.span(*timeout));
+            FF_TRY(options.attempt_timeout_ms, values_.some_span(*timeout));
         }
         if (const DocMember* capabilities = table.find("capabilities")) {
             FF_TRY(const auto tokens, values_.texts(*capabilities));
@@ -449,7 +449,7 @@ class FileReading {
             FF_TRY_VOID(values_.checked(lane->value.at, "lane", check_lane("lane", lane_)));
         }
         if (const DocMember* deadline = root_.find("deadline")) {
-            FF_TRY(const DurationMs span, values_.span(*deadline));
+            FF_TRY(const DurationMs span, values_.some_span(*deadline));
             submit.settings.deadline_at = terms_.now + span;
         }
         if (const DocMember* fail_fast = root_.find("fail_fast")) {

@@ -171,6 +171,16 @@ expected<DurationMs> FlowValues::span(const DocMember& member) {
     return *span;
 }
 
+expected<DurationMs> FlowValues::some_span(const DocMember& member) {
+    FF_TRY(const DurationMs value, span(member));
+    if (value == 0) {
+        return fault(member.value.at,
+                     fmt::format("{}: nothing is that quick; leave it out for no limit",
+                                 member.name));
+    }
+    return value;
+}
+
 expected<std::string> FlowValues::one_of(const DocMember& member, Names words) {
     FF_TRY(std::string word, text(member));
     if (std::ranges::find(words, word) == words.end()) {

@@ -50,6 +50,8 @@ class FlowValues {
     expected<std::int64_t> whole(const DocMember& member, std::int64_t low,
                                  std::int64_t high) const;
     expected<DurationMs> span(const DocMember& member);
+    /// A span in which something can be done.
+    expected<DurationMs> some_span(const DocMember& member);
     expected<std::string> one_of(const DocMember& member, Names words);
     /// Variables are put into every text of it.
     expected<js::Value> json(const Doc& doc);

@@ -122,6 +122,9 @@ expected<std::optional<std::string>> policy_of(const SubmitOptions& options) {
         policy.set("max_reclaim_count", *options.reclaims);
     }
     if (options.attempt_timeout_ms) {
+        if (*options.attempt_timeout_ms == 0) {
+            return bad_submit("--timeout: no attempt is that quick; leave it out for no limit");
+        }
         object_in(policy, "timeout_policy").set("attempt_timeout_ms", *options.attempt_timeout_ms);
     }
     if (options.limit_key) {
@@ -304,7 +307,13 @@ ExitCode run_submit(const CommonOptions& common, const SubmitOptions& options) {
     const auto waited =
         wait_for(common, {created->execution_id}, options.wait_timeout_ms,
                  [&](const Ending& ending) { code = print_ending(common, ending); });
-    return waited ? code : complain(waited.error());
+    if (waited) {
+        return code;
+    }
+    const ExitCode fault = complain(waited.error());
+    complain(fmt::format("it was handed in, and may go on: ff wait {}",
+                         created->execution_id.to_string()));
+    return fault;
 }
 
 }  // namespace ff::cli

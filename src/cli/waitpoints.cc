@@ -260,6 +260,10 @@ expected<std::string> show_signals(const Session& session, const std::string& wo
 
 ExitCode answer_waitpoint(const CommonOptions& options, const AnswerArgs& args,
                           const std::string& signal_name) {
+    if (args.actor && args.actor->empty()) {
+        return complain(Error(ErrorCode::invalid_input,
+                              "--as: is empty; give the name of who answers, or leave it out"));
+    }
     return for_each_id(options, Access::change, {args.id},
                        [&](const Session& session, const ExecutionId& id) -> expected<Said> {
                            FF_TRY(const WaitpointInfo at, choose(session, id, args.waitpoint));

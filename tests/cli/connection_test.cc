@@ -63,6 +63,21 @@ TEST_F(Connection, TheOrderIsOptionProfileVariableDefault) {
     EXPECT_TRUE(contains(asked({"--connect", store("c"), "--profile", "other"}, file), "excludes"));
 }
 
+TEST_F(Connection, AWordThatNamesAProfileIsThatProfile) {
+    write_config("[profiles.prod]\nconnect = \"" + store("a") + "\"\n");
+    const std::map<std::string, std::string> file{{"FF_CONFIG", config()}};
+    EXPECT_EQ(asked({"--connect", "prod"}, file), "a");
+    EXPECT_EQ(asked({}, {{"FF_CONFIG", config()}, {"FF_CONNECT", "prod"}}), "a");
+    EXPECT_TRUE(contains(asked({"--connect", "./prod"}, file), "no file ./prod"));
+}
+
+TEST_F(Connection, AnAddressWithoutItsSchemeIsRefusedAndMakesNoFile) {
+    const Ran ran = run_ff({"submit", "x", "--connect", "127.0.0.1:9777"});
+    EXPECT_EQ(ran.code, 2) << ran.err;
+    EXPECT_TRUE(contains(ran.err, "write http://127.0.0.1:9777")) << ran.err;
+    EXPECT_FALSE(std::filesystem::exists("127.0.0.1:9777"));
+}
+
 TEST_F(Connection, TheProfilesFileIsFoundWhereTheStandardSays) {
     std::filesystem::create_directories(folder_.file("xdg/flowfabric"));
     std::ofstream(folder_.file("xdg/flowfabric/config.toml"))
@@ -233,7 +248,7 @@ TEST_F(Connection, AServerWithItsOwnCertificateIsTrustedByProfile) {
     const std::string address = "https://127.0.0.1:" + std::to_string((*server)->port());
     const Ran stranger = run_ff({"ls", "--connect", address});
     EXPECT_EQ(stranger.code, 1) << stranger.err;
-    EXPECT_TRUE(contains(stranger.err, "certificate")) << stranger.err;
+    EXPECT_TRUE(contains(stranger.err, "ca_file in a profile says")) << stranger.err;
     write_config("[profiles.p]\nconnect = \"" + address + "\"\nca_file = \"cert.pem\"\n");
     const Ran known = run_ff({"ls", "--profile", "p"}, {{{"FF_CONFIG", config()}}, ""});
     EXPECT_EQ(known.code, 0) << known.err;

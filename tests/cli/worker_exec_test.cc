@@ -8,6 +8,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "cli/exec_child.h"
 #include "cli/rig.h"
 
 namespace ff::test {
@@ -44,6 +45,19 @@ class WorkerExec : public ::testing::Test {
         return member(rig.json({"get", id}), "public_state");
     }
 };
+
+TEST(RunProgram, WhatCannotStartSaysWhetherTheProgramOrItsFolderIsMissing) {
+    cli::ExecOptions there;
+    there.dir = "/nowhere/at/all";
+    const auto no_folder = cli::run_program({"true"}, {}, "", {}, there);
+    ASSERT_FALSE(no_folder);
+    EXPECT_EQ(no_folder.error().detail, "cannot run true: there is no folder /nowhere/at/all");
+    there.dir = "/";
+    const auto no_program = cli::run_program({"./no-such-program"}, {}, "", {}, there);
+    ASSERT_FALSE(no_program);
+    EXPECT_EQ(no_program.error().detail,
+              "cannot run ./no-such-program in /: No such file or directory");
+}
 
 TEST_F(WorkerExec, OnAStoreRetriesComeBackThroughTheWorkerItself) {
     const Rig rig(Way::file);

@@ -134,8 +134,6 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
     }
 
     void greet() {
-        stream_->no_delay();
-        stream_->close_on_exec();
         stream_->greet_server(pool_.options().host, [self = self()](const error_code& error) {
             if (self->check(error, "no TLS with")) {
                 self->connected();
@@ -170,15 +168,24 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         }
         output_ += "\r\n";
         output_ += call.body;
-        parser_.emplace();
-        parser_->body_limit(to.answer_bytes_max);
-        parser_->eager(true);
+        expect_answer();
         sent_ = true;
+        writing_ = true;
+        write_fault_ = {};
         stream_->write(output_, [self = self()](const error_code& error, std::size_t) {
-            self->check(error, "lost the connection to");
+            self->writing_ = false;
+            // Not the end yet: a server that goes without having read all may have answered first.
+            // What is read says so.
+            self->write_fault_ = error;
         });
         watch_given_up();
         read();
+    }
+
+    void expect_answer() {
+        parser_.emplace();
+        parser_->body_limit(pool_.options().answer_bytes_max);
+        parser_->eager(true);
     }
 
     void watch_given_up() {
@@ -205,24 +212,33 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         set_timer(SteadyClock::now() + farewell);
     }
 
-    /// Behind what the parser has left unread of the bytes before.
+    /// Behind what the parser has left unread of the bytes before. One read is always under way,
+    /// also while nothing is asked: it hears that the server goes.
     void read() {
+        if (std::exchange(reading_, true)) {
+            return;
+        }
         stream_->read_some(std::span(incoming_).subspan(held_),
                            [self = self()](const error_code& error, std::size_t size) {
+                               self->reading_ = false;
                                self->on_read(error, size);
                            });
     }
 
     void on_read(const error_code& error, std::size_t size) {
-        if (closed_ || !job_) {
+        if (closed_) {
             return;
         }
-        error_code fault = error;
+        if (!job_) {
+            close();  // its end, or something that answers nothing that was asked
+            return;
+        }
+        error_code fault = error && write_fault_ ? write_fault_ : error;
         if (!fault) {
             heard_ = true;
             held_ += size;
             fault = parse();
-        } else if (net::is_end(fault) && parser_->got_some() && !parser_->is_done()) {
+        } else if (net::is_end(error) && parser_->got_some() && !parser_->is_done()) {
             error_code ended;
             parser_->put_eof(ended);
             fault = parser_->is_done() ? error_code() : fault;
@@ -243,6 +259,9 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         std::size_t used = 0;
         while (used < held_ && !fault && !parser_->is_done()) {
             used += parser_->put(asio::buffer(incoming_.data() + used, held_ - used), fault);
+            if (parser_->is_done() && is_interim()) {
+                expect_answer();
+            }
         }
         std::copy(incoming_.begin() + used, incoming_.begin() + held_, incoming_.begin());
         held_ -= used;
@@ -251,6 +270,19 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         }
         return held_ < incoming_.size() ? error_code()
                                         : make_error_code(beast::http::error::header_limit);
+    }
+
+    /// The server goes on with the request; the answer comes behind this. After 101 it would speak
+    /// something else, which nobody has asked for.
+    [[nodiscard]] bool is_interim() const {
+        const unsigned status = parser_->get().result_int();
+        return status >= 100 && status < 200 && status != 101;
+    }
+
+    /// Is the connection good for another request? Not while this one, which the server has not
+    /// read to its end, is still being written: the text of the next would take its place.
+    [[nodiscard]] bool is_reusable() const {
+        return parser_->keep_alive() && !left_ && held_ == 0 && !writing_ && !write_fault_;
     }
 
     void finish() {
@@ -264,10 +296,11 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
         if (const auto it = message.find("FF-Next-Cursor"); it != message.end()) {
             received.next_cursor = std::string(it->value());
         }
-        const bool again = message.keep_alive() && !left_ && held_ == 0;
+        const bool again = is_reusable();
         Job job = take_job();
         auto keep = self();  // what follows may let it go
         if (again) {
+            read();
             pool_.idle(keep);
         } else {
             close();
@@ -347,6 +380,9 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
     bool connected_ = false;
     bool reused_ = false;  ///< an answer has come over it before
     bool sent_ = false;
+    bool writing_ = false;    ///< output_ is on its way
+    error_code write_fault_;  ///< why it did not get there
+    bool reading_ = false;
     bool heard_ = false;  ///< something of the answer
     bool left_ = false;
     bool closed_ = false;
@@ -494,15 +530,18 @@ class PooledHttpClient final : public HttpClient, public Pool {
 
     /// What waits for its turn has its time limit too.
     void watch_queue() {
-        if (queue_timer_ || queue_.empty()) {
+        if (queue_.empty()) {
             return;
         }
         const auto first = std::ranges::min_element(queue_, {}, &Job::until);
+        if (queue_timer_ && queue_timer_->expiry() <= first->until) {
+            return;
+        }
         queue_timer_.emplace(events_).start(first->until, [this](const error_code& error) {
             if (error) {
                 return;
             }
-            queue_timer_.reset();
+            queue_timer_.reset();  // or the one that was started meanwhile: it is again, below
             std::deque<Job> late;
             const auto is_late = [now = SteadyClock::now()](const Job& job) {
                 return job.until <= now;
@@ -528,7 +567,7 @@ class PooledHttpClient final : public HttpClient, public Pool {
     std::unordered_set<Link*> links_;
     std::deque<std::shared_ptr<Link>> idle_;  ///< the one that was used last at the back
     std::deque<Job> queue_;
-    std::optional<net::Timer> queue_timer_;  ///< set while there is a queue
+    std::optional<net::Timer> queue_timer_;  ///< never later than the first of queue_ is due
     std::size_t at_work_ = 0;                ///< connections with a job that is counted
     std::list<std::unique_ptr<net::Timer>> pauses_;
     std::atomic<std::uint64_t> sent_{0};

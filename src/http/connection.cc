@@ -123,7 +123,6 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     }
 
     void start() {
-        stream_->no_delay();
         peer_ = stream_->peer();
         wait_for(Waits::head);
         stream_->greet_client([self = self()](const error_code& error) {
@@ -520,7 +519,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         input_.clear();
         parsed_ = 0;
         stream_->shutdown_send();
-        wait_for(Waits::head);
+        wait_for(Waits::linger);
         read();
     }
 
@@ -584,10 +583,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 }  // namespace
 
 void serve_connection(std::unique_ptr<net::Stream> stream, Service& service, Loop& loop,
-                      const net::Tls* tls, std::function<void()> ended) {
-    if (tls != nullptr) {
-        stream = net::under_tls(std::move(stream), *tls);
-    }
+                      std::function<void()> ended) {
     std::make_shared<Connection>(std::move(stream), service, loop, std::move(ended))->start();
 }
 

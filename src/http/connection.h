@@ -4,6 +4,7 @@
 // reading, so that it hears when the client goes; what comes early is kept, up to a bound.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "http/loop.h"
@@ -12,9 +13,9 @@
 
 namespace ff::http {
 
-/// Starts serving a plain stream that was accepted for `loop`. With `tls` the client must speak
-/// TLS. The connection holds itself until it ends; the service and the loop outlive it.
+/// Starts serving a stream that was accepted for `loop`. The connection holds itself until it ends;
+/// the service and the loop outlive it.
 void serve_connection(std::unique_ptr<net::Stream> stream, Service& service, Loop& loop,
-                      const net::Tls* tls, std::function<void()> ended);
+                      std::function<void()> ended);
 
 }  // namespace ff::http

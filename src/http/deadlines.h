@@ -5,13 +5,15 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <list>
 
 namespace ff::http {
 
 /// What a connection waits for.
-enum class Waits : std::uint8_t { idle, head, body, send };
+enum class Waits : std::uint8_t { idle, head, body, send, linger };
+inline constexpr std::size_t kinds_of_waiting = 5;
 
 template <class Owner>
 class Deadlines {
@@ -34,7 +36,8 @@ class Deadlines {
         typename std::list<Entry>::iterator at_;
     };
 
-    explicit Deadlines(std::array<std::chrono::milliseconds, 4> lengths) : lengths_(lengths) {}
+    explicit Deadlines(std::array<std::chrono::milliseconds, kinds_of_waiting> lengths)
+        : lengths_(lengths) {}
 
     void set(Place& place, Owner& owner, Waits waits) {
         auto& list = lists_[static_cast<std::size_t>(waits)];
@@ -67,8 +70,8 @@ class Deadlines {
     }
 
   private:
-    const std::array<std::chrono::milliseconds, 4> lengths_;
-    std::array<std::list<Entry>, 4> lists_;
+    const std::array<std::chrono::milliseconds, kinds_of_waiting> lengths_;
+    std::array<std::list<Entry>, kinds_of_waiting> lists_;
 };
 
 }  // namespace ff::http

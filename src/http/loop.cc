@@ -8,11 +8,15 @@ namespace ff::http {
 namespace {
 
 constexpr auto sweep_every = std::chrono::milliseconds(250);
+/// For an answer to cross the network; who sends on and on keeps a place no longer.
+constexpr std::chrono::milliseconds linger_at_most{2'000};
 
 }  // namespace
 
 Loop::Loop(const Timeouts& timeouts)
-    : timer_(events_), deadlines_({timeouts.idle, timeouts.head, timeouts.body, timeouts.send}) {}
+    : timer_(events_),
+      deadlines_({timeouts.idle, timeouts.head, timeouts.body, timeouts.send,
+                  std::min<std::chrono::milliseconds>(timeouts.head, linger_at_most)}) {}
 
 Loop::~Loop() { stop(); }
 

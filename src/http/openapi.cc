@@ -1,6 +1,7 @@
 // The interface described for programs, from the route table alone.
 #include "http/routes.h"
 #include "wire/errors.h"
+#include "wire/schemas.h"
 
 namespace ff::http {
 
@@ -28,7 +29,9 @@ json fence_schema() {
                 {"required", js::Array{"lease_id", "lease_epoch", "attempt_id"}},
                 {"properties", json{{"lease_id", json{{"type", "string"}, {"format", "uuid"}}},
                                     {"lease_epoch", json{{"type", "integer"}, {"minimum", 0}}},
-                                    {"attempt_id", json{{"type", "string"}, {"format", "uuid"}}}}}};
+                                    {"attempt_id", json{{"type", "string"}, {"format", "uuid"}}},
+                                    {"backend", wire::schemas::words("sqlite, postgres")},
+                                    {"suspended", wire::schemas::boolean()}}}};
 }
 
 json object_with(json properties) {

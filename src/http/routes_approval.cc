@@ -299,12 +299,22 @@ class Visit : public std::enable_shared_from_this<Visit> {
             });
     }
 
+    [[nodiscard]] wire::Answer thanks_page() const {
+        return message_page(200, "Thank you", "Your answer has been recorded: " + choice_ + ".");
+    }
+    /// What waits does so for other answers than the link offers.
+    [[nodiscard]] wire::Answer unasked_page() const {
+        return message_page(200, "Recorded, but nothing has changed",
+                            "Nobody waits for the answer " + choice_ +
+                                ". Tell whoever sent you this link that it offers answers that"
+                                " are not asked for.");
+    }
+
     wire::Answer outcome_page(const expected<SignalResult>& result) {
         if (result) {
-            return result->duplicate
-                       ? used_page()
-                       : message_page(200, "Thank you",
-                                      "Your answer has been recorded: " + choice_ + ".");
+            return result->duplicate                       ? used_page()
+                   : result->effect == SignalEffect::no_op ? unasked_page()
+                                                           : thanks_page();
         }
         switch (result.error().code) {
             case ErrorCode::waitpoint_closed:

@@ -151,27 +151,32 @@ class LoopServer final : public Server {
         full_ = false;
         accepting_ = true;
         Loop& loop = *loops_[next_loop_++ % loops_.size()];
-        listener_->accept(loop.events(), [this, &loop](const error_code& error,
-                                                       std::unique_ptr<net::Stream> stream) {
-            accepting_ = false;
-            if (net::is_aborted(error)) {
-                return;
-            }
-            if (error) {
-                accept_later(error);
-                return;
-            }
-            accept_fails_ = false;
-            ++connections_;
-            loop.post([this, &loop, stream = std::move(stream)]() mutable {
-                if (service_.draining()) {
-                    ended();
+        listener_->accept(
+            loop.events(), tls_.get(),
+            [this, &loop](const error_code& error, std::unique_ptr<net::Stream> stream) {
+                accepting_ = false;
+                if (net::is_aborted(error)) {
                     return;
                 }
-                serve_connection(std::move(stream), service_, loop, tls_.get(),
-                                 [this] { ended(); });
+                if (error) {
+                    accept_later(error);
+                    return;
+                }
+                accept_fails_ = false;
+                ++connections_;
+                serve(loop, std::move(stream));
+                accept();
             });
-            accept();
+    }
+
+    void serve(Loop& loop, std::unique_ptr<net::Stream> stream) {
+        loop.post([this, &loop, stream = std::move(stream)]() mutable {
+            if (service_.draining()) {
+                stream.reset();  // it is closed before it counts no more
+                ended();
+                return;
+            }
+            serve_connection(std::move(stream), service_, loop, [this] { ended(); });
         });
     }
 

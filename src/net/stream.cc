@@ -1,9 +1,12 @@
 #include "net/stream.h"
 
 #include <fcntl.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <sys/socket.h>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
@@ -30,11 +33,60 @@ namespace {
 
 using TlsSocket = asio::ssl::stream<tcp::socket>;
 
+/// What every connection wants: small pieces go out at once, and programs that this process starts
+/// do not inherit it.
+void set_up(tcp::socket& socket) {
+    error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+}
+
+/// Says for whom this is, when that is a name: an address is no name of a server (RFC 6066).
+error_code name_server(SSL* tls, const std::string& host) {
+    error_code no_address;
+    asio::ip::make_address(host, no_address);
+    if (!no_address || SSL_set_tlsext_host_name(tls, host.c_str()) == 1) {
+        return {};
+    }
+    return {static_cast<int>(ERR_get_error()), asio::error::get_ssl_category()};
+}
+
+/// Ends TLS with what the socket takes at this moment. Asio's own way waits for the other side; so
+/// the farewell is written to memory and sent from there.
+void end_tls(TlsSocket& socket) {
+    SSL* const tls = socket.native_handle();
+    if (SSL_is_init_finished(tls) == 0 || (SSL_get_shutdown(tls) & SSL_SENT_SHUTDOWN) != 0) {
+        return;
+    }
+    BIO* const usual = SSL_get_wbio(tls);
+    BIO* const farewell = BIO_new(BIO_s_mem());
+    if (farewell == nullptr) {
+        return;
+    }
+    BIO_up_ref(usual);
+    BIO_up_ref(farewell);
+    SSL_set0_wbio(tls, farewell);
+    SSL_shutdown(tls);
+    SSL_set0_wbio(tls, usual);
+    char* bytes = nullptr;
+    if (const long size = BIO_get_mem_data(farewell, &bytes); size > 0) {
+        [[maybe_unused]] const auto taken =
+            ::send(socket.next_layer().native_handle(), bytes, static_cast<std::size_t>(size),
+                   MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    BIO_free(farewell);
+    ERR_clear_error();
+}
+
 /// A stream over either kind of socket.
 template <class Socket>
 class SocketStream final : public Stream {
   public:
-    explicit SocketStream(Socket socket) : socket_(std::move(socket)) {}
+    explicit SocketStream(Socket socket)
+        : held_(std::make_shared<Held>(Held{.socket = std::move(socket)})) {}
+    ~SocketStream() override { close(); }
+    SocketStream(const SocketStream&) = delete;
+    SocketStream& operator=(const SocketStream&) = delete;
 
     void resolve(const std::string& host, std::uint16_t port, Found found) override {
         resolver_.emplace(tcp_socket().get_executor());
@@ -56,16 +108,19 @@ class SocketStream final : public Stream {
         for (const std::string& address : addresses) {
             endpoints.emplace_back(asio::ip::make_address(address), port);
         }
-        asio::async_connect(
-            tcp_socket(), endpoints,
-            [done = std::move(done)](const error_code& error, const tcp::endpoint&) mutable {
-                done(error);
-            });
+        auto told = [held = held_, done = std::move(done)](const error_code& error,
+                                                           const tcp::endpoint&) mutable {
+            if (!error) {
+                set_up(tcp_socket_of(*held));
+            }
+            done(error);
+        };
+        asio::async_connect(tcp_socket(), endpoints, std::move(told));
     }
 
     void greet_client(Done done) override {
         if constexpr (is_tls) {
-            socket_.async_handshake(asio::ssl::stream_base::server, std::move(done));
+            greet(asio::ssl::stream_base::server, std::move(done));
         } else {
             done({});
         }
@@ -73,26 +128,32 @@ class SocketStream final : public Stream {
 
     void greet_server(const std::string& host, Done done) override {
         if constexpr (is_tls) {
-            SSL_set_tlsext_host_name(socket_.native_handle(), host.c_str());
-            socket_.set_verify_callback(asio::ssl::host_name_verification(host));
-            socket_.async_handshake(asio::ssl::stream_base::client, std::move(done));
+            if (const error_code error = name_server(held_->socket.native_handle(), host)) {
+                done(error);
+                return;
+            }
+            held_->socket.set_verify_callback(asio::ssl::host_name_verification(host));
+            greet(asio::ssl::stream_base::client, std::move(done));
         } else {
             done({});
         }
     }
 
     void read_some(std::span<char> into, Moved done) override {
-        socket_.async_read_some(asio::buffer(into.data(), into.size()), std::move(done));
+        auto told = [held = held_, done = std::move(done)](
+                        const error_code& error, std::size_t size) mutable { done(error, size); };
+        held_->socket.async_read_some(asio::buffer(into.data(), into.size()), std::move(told));
     }
     void write(std::string_view bytes, Moved done) override {
-        asio::async_write(socket_, asio::buffer(bytes), std::move(done));
+        held_->writing = true;
+        auto told = [held = held_, done = std::move(done)](const error_code& error,
+                                                           std::size_t size) mutable {
+            held->writing = false;
+            done(error, size);
+        };
+        asio::async_write(held_->socket, asio::buffer(bytes), std::move(told));
     }
 
-    void no_delay() override {
-        error_code ignored;
-        tcp_socket().set_option(tcp::no_delay(true), ignored);
-    }
-    void close_on_exec() override { ::fcntl(tcp_socket().native_handle(), F_SETFD, FD_CLOEXEC); }
     [[nodiscard]] std::string peer() override {
         error_code ignored;
         return tcp_socket().remote_endpoint(ignored).address().to_string();
@@ -104,45 +165,65 @@ class SocketStream final : public Stream {
         if (resolver_) {
             resolver_->cancel();
         }
+        say_goodbye();
         tcp_socket().close(ignored);
-    }
-
-    tcp::socket& tcp_socket() {
-        if constexpr (is_tls) {
-            return socket_.next_layer();
-        } else {
-            return socket_;
-        }
     }
 
   private:
     static constexpr bool is_tls = std::is_same_v<Socket, TlsSocket>;
 
+    /// Each operation holds this until it has been told: Asio uses the socket until then.
+    struct Held {
+        Socket socket;
+        bool writing = false;
+    };
+
+    static tcp::socket& tcp_socket_of(Held& held) {
+        if constexpr (is_tls) {
+            return held.socket.next_layer();
+        } else {
+            return held.socket;
+        }
+    }
+    tcp::socket& tcp_socket() { return tcp_socket_of(*held_); }
+
+    void greet(asio::ssl::stream_base::handshake_type as, Done done) {
+        auto told = [held = held_, done = std::move(done)](const error_code& error) mutable {
+            done(error);
+        };
+        held_->socket.async_handshake(as, std::move(told));
+    }
+
+    void say_goodbye() {
+        if constexpr (is_tls) {
+            if (tcp_socket().is_open() && !held_->writing) {
+                end_tls(held_->socket);
+            }
+        }
+    }
+
     void shut(tcp::socket::shutdown_type what) {
         error_code ignored;
+        say_goodbye();
         tcp_socket().shutdown(what, ignored);
     }
 
-    Socket socket_;
+    const std::shared_ptr<Held> held_;
     std::optional<tcp::resolver> resolver_;
 };
 
-using PlainStream = SocketStream<tcp::socket>;
-using TlsStream = SocketStream<TlsSocket>;
+std::unique_ptr<Stream> stream_over(tcp::socket socket, const Tls* tls) {
+    if (tls != nullptr) {
+        return std::make_unique<SocketStream<TlsSocket>>(
+            TlsSocket(std::move(socket), tls->context().asio));
+    }
+    return std::make_unique<SocketStream<tcp::socket>>(std::move(socket));
+}
 
 }  // namespace
 
 std::unique_ptr<Stream> make_stream(EventLoop& loop, const Tls* tls) {
-    if (tls != nullptr) {
-        return std::make_unique<TlsStream>(TlsSocket(loop.context(), tls->context().asio));
-    }
-    return std::make_unique<PlainStream>(tcp::socket(loop.context()));
-}
-
-std::unique_ptr<Stream> under_tls(std::unique_ptr<Stream> plain, const Tls& tls) {
-    auto& stream = dynamic_cast<PlainStream&>(*plain);
-    return std::make_unique<TlsStream>(
-        TlsSocket(std::move(stream.tcp_socket()), tls.context().asio));
+    return stream_over(tcp::socket(loop.context()), tls);
 }
 
 // ------------------------------------------------------------------------------------------- TLS
@@ -217,6 +298,7 @@ expected<void> Listener::listen(const std::string& host, std::uint16_t port) {
     const tcp::endpoint at = found.begin()->endpoint();
     acceptor.open(at.protocol(), error);
     if (!error) {
+        ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
         acceptor.set_option(tcp::acceptor::reuse_address(true), error);
     }
     if (!error) {
@@ -238,11 +320,16 @@ std::uint16_t Listener::port() const {
 
 bool Listener::is_open() const { return acceptor_->asio.is_open(); }
 
-void Listener::accept(EventLoop& onto, Accepted accepted) {
+void Listener::accept(EventLoop& onto, const Tls* tls, Accepted accepted) {
     acceptor_->asio.async_accept(
         onto.context(),
-        [accepted = std::move(accepted)](const error_code& error, tcp::socket socket) mutable {
-            accepted(error, error ? nullptr : std::make_unique<PlainStream>(std::move(socket)));
+        [tls, accepted = std::move(accepted)](const error_code& error, tcp::socket socket) mutable {
+            if (error) {
+                accepted(error, nullptr);
+                return;
+            }
+            set_up(socket);
+            accepted(error, stream_over(std::move(socket), tls));
         });
 }
 

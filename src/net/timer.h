@@ -16,13 +16,17 @@ class Timer {
     using Clock = std::chrono::steady_clock;
 
     explicit Timer(EventLoop& loop);
-    /// Who waits is told that it was stopped.
+    /// Who waits is told that it was stopped: later, on the loop, when the timer is gone.
     ~Timer();
 
-    /// Calls `done` then, or with an error when it is stopped or started again before.
+    /// Calls `done` then, or with an error when it is stopped or started again before; always on
+    /// the loop and never in the call itself. A wait that is over, and only has its turn to come,
+    /// is told as over all the same: whoever may have stopped it or started it again has to look at
+    /// its own state, or whether the time of expiry() has come.
     void start(Clock::time_point at,
                std::move_only_function<void(const boost::system::error_code&)> done);
     void cancel();
+    /// What it was last started for.
     [[nodiscard]] Clock::time_point expiry() const;
 
   private:

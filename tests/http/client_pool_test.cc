@@ -1,8 +1,12 @@
 // The client's connections: how many there are, who waits for one, and who does not.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <future>
 
 #include "client/http_client.h"
@@ -81,6 +85,33 @@ TEST_F(ClientPool, MoreRequestsThanConnectionsWaitForTheirTurn) {
     EXPECT_TRUE(eventually("all are answered", [&] { return answered_ == 7; }));
 }
 
+/// The sockets of this process with a port at either end.
+std::vector<int> sockets_of(std::uint16_t port) {
+    std::vector<int> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        const int fd = std::stoi(entry.path().filename());
+        for (const auto name : {&getsockname, &getpeername}) {
+            sockaddr_in address{};
+            socklen_t size = sizeof(address);
+            if (name(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
+                address.sin_family == AF_INET && ntohs(address.sin_port) == port) {
+                found.push_back(fd);
+            }
+        }
+    }
+    return found;
+}
+
+TEST_F(ClientPool, ProgramsThatAreStartedInheritNoSocket) {
+    ask();
+    ASSERT_TRUE(eventually("it is asked", [&] { return engine_->waiting() == 1; }));
+    const std::vector<int> sockets = sockets_of(server_->port());
+    EXPECT_EQ(sockets.size(), 3U) << "that which listens, and both ends of a connection";
+    for (const int fd : sockets) {
+        EXPECT_NE(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0) << fd;
+    }
+}
+
 TEST_F(ClientPool, APollTakesNobodysPlace) {
     for (int i = 0; i < 3; ++i) {
         ask(Answers::when_it_likes);
@@ -98,6 +129,16 @@ TEST_F(ClientPool, WhatWaitsForItsTurnHasItsTimeLimit) {
     ask(Answers::promptly, std::chrono::milliseconds(10));
     EXPECT_TRUE(eventually("it hears that", [&] { return late_ == 1; }));
     EXPECT_EQ(engine_->waiting(), 2U) << "it was never sent";
+}
+
+TEST_F(ClientPool, TheShortTimeLimitOfWhoCameLaterIsKept) {
+    ask();
+    ask();
+    ASSERT_TRUE(eventually("all places are taken", [&] { return engine_->waiting() == 2; }));
+    ask();
+    ask(Answers::promptly, std::chrono::milliseconds(10));
+    EXPECT_TRUE(eventually("it hears that", [&] { return late_ == 1; }));
+    EXPECT_EQ(engine_->waiting(), 2U) << "and the other one still waits";
 }
 
 TEST(RemoteMany, ReleasesGoSideBySide) {

@@ -1,16 +1,20 @@
 // The client against servers that answer in pieces, or leave when they should not.
 #include <gtest/gtest.h>
 
-#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <future>
+#include <stop_token>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "client/http_client.h"
 #include "http/loopback_listener.h"
@@ -19,31 +23,41 @@
 namespace ff::http::test {
 namespace {
 
-/// Answers every request with the same bytes.
-class Peer {
+/// The server's end of one connection. Whatever waits gives up when the test is over.
+class Talk {
   public:
-    struct Manners {
-        std::string answer;
-        bool byte_by_byte = false;
-        int answers_a_connection = 1'000;  ///< then it leaves, without having said so
-    };
-
-    explicit Peer(Manners manners) : manners_(std::move(manners)) {
-        thread_ = std::thread([this] { run(); });
+    Talk(int fd, const std::atomic<bool>& over) : fd_(fd), over_(over) {
+        const int yes = 1;
+        setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
     }
-    ~Peer() {
-        stop_ = true;
-        thread_.join();
+    ~Talk() { close(fd_); }
+    Talk(const Talk&) = delete;
+    Talk& operator=(const Talk&) = delete;
+
+    /// Reads the head of a request, and no more than a little of what follows; false when the
+    /// client has gone.
+    bool hear_head() {
+        std::string input;
+        while (!input.contains("\r\n\r\n")) {
+            if (!hear_more(input)) {
+                return false;
+            }
+        }
+        return true;
     }
-    Peer(const Peer&) = delete;
-    Peer& operator=(const Peer&) = delete;
+    /// Reads until the client sends no more.
+    void hear_the_end() {
+        for (std::string input; hear_more(input); input.clear()) {
+        }
+    }
+    /// Sends no more.
+    void finish() const { shutdown(fd_, SHUT_WR); }
+    void say(std::string_view bytes) const {
+        [[maybe_unused]] const auto sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    }
 
-    [[nodiscard]] std::uint16_t port() const { return listener_.port(); }
-    [[nodiscard]] int requests() const { return requests_; }
-
-  private:
-    bool readable(int fd) const {
-        while (!stop_) {
+    static bool is_readable(int fd, const std::atomic<bool>& over) {
+        while (!over) {
             pollfd one{fd, POLLIN, 0};
             if (poll(&one, 1, 20) > 0) {
                 return true;
@@ -51,54 +65,87 @@ class Peer {
         }
         return false;
     }
-    void run() {
-        while (readable(listener_.fd())) {
-            const int client = accept(listener_.fd(), nullptr, nullptr);
-            const int yes = 1;
-            setsockopt(client, IPPROTO_TCP, 1 /* TCP_NODELAY */, &yes, sizeof(yes));
-            for (int i = 0; i < manners_.answers_a_connection && serve(client); ++i) {
-            }
-            close(client);
-        }
-    }
-    /// The requests of these tests have no body.
-    bool serve(int client) {
-        std::string input;
-        while (!input.ends_with("\r\n\r\n")) {
-            std::array<char, 4'096> buffer{};
-            if (!readable(client)) {
-                return false;
-            }
-            const ssize_t size = recv(client, buffer.data(), buffer.size(), 0);
-            if (size <= 0) {
-                return false;
-            }
-            input.append(buffer.data(), static_cast<std::size_t>(size));
-        }
-        requests_ += 1;
-        const std::size_t step = manners_.byte_by_byte ? 1 : manners_.answer.size();
-        for (std::size_t at = 0; at < manners_.answer.size(); at += step) {
-            [[maybe_unused]] const auto sent =
-                ::send(client, manners_.answer.data() + at, step, MSG_NOSIGNAL);
-            if (step == 1) {
-                std::this_thread::yield();
-            }
-        }
-        return true;
+
+  private:
+    bool hear_more(std::string& input) {
+        std::array<char, 4'096> buffer{};
+        const ssize_t size =
+            is_readable(fd_, over_) ? recv(fd_, buffer.data(), buffer.size(), 0) : 0;
+        input.append(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(0, size)));
+        return size > 0;
     }
 
-    const Manners manners_;
+    const int fd_;
+    const std::atomic<bool>& over_;
+};
+
+/// A server that does with each connection, one after another, what a test says: with those after
+/// the last the same as with the last.
+class Peer {
+  public:
+    using Act = std::function<void(Talk&)>;
+
+    explicit Peer(std::vector<Act> acts) : acts_(std::move(acts)) {
+        thread_ = std::thread([this] { run(); });
+    }
+    ~Peer() {
+        over_ = true;
+        thread_.join();
+    }
+    Peer(const Peer&) = delete;
+    Peer& operator=(const Peer&) = delete;
+
+    [[nodiscard]] std::uint16_t port() const { return listener_.port(); }
+    [[nodiscard]] int connections() const { return connections_; }
+
+  private:
+    void run() {
+        while (Talk::is_readable(listener_.fd(), over_)) {
+            Talk talk(accept(listener_.fd(), nullptr, nullptr), over_);
+            const auto which = static_cast<std::size_t>(connections_++);
+            acts_[std::min(which, acts_.size() - 1)](talk);
+        }
+    }
+
+    const std::vector<Act> acts_;
     const LoopbackListener listener_;
-    std::atomic<bool> stop_ = false;
-    std::atomic<int> requests_ = 0;
+    std::atomic<bool> over_ = false;
+    std::atomic<int> connections_ = 0;
     std::thread thread_;
 };
 
+constexpr std::string_view nothing_to_say = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+std::string answer_of(const std::string& body) {
+    return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
 class ClientOfAPeer : public ::testing::Test {
   protected:
-    void meet(Peer::Manners manners, bool repeats = false,
+    /// Answers every request, all without a body, with the same bytes.
+    struct Manners {
+        std::string answer;
+        bool byte_by_byte = false;
+        int answers_a_connection = 1'000;  ///< then it takes one more request and leaves
+    };
+
+    const Manners leaves_without_a_word{.answer = std::string(nothing_to_say),
+                                        .answers_a_connection = 1};
+
+    void meet(const Manners& manners, bool repeats = false,
               std::uint64_t answer_bytes_max = 1U << 20) {
-        peer_ = std::make_unique<Peer>(std::move(manners));
+        meet({[this, manners](Talk& talk) {
+                 for (int i = 0; i < manners.answers_a_connection && talk.hear_head(); ++i) {
+                     requests_ += 1;
+                     answer(talk, manners);
+                 }
+                 talk.hear_head();
+             }},
+             repeats, answer_bytes_max);
+    }
+    void meet(std::vector<Peer::Act> acts, bool repeats = false,
+              std::uint64_t answer_bytes_max = 1U << 20) {
+        peer_ = std::make_unique<Peer>(std::move(acts));
         client::HttpClientOptions how;
         how.host = "127.0.0.1";
         how.port = peer_->port();
@@ -110,25 +157,41 @@ class ClientOfAPeer : public ::testing::Test {
     }
     void TearDown() override { http_->stop(); }
 
-    expected<wire::Received> ask(wire::Method method = wire::Method::get) {
-        std::promise<expected<wire::Received>> answer;
-        auto coming = answer.get_future();
-        http_->send({method, "/x", ""}, client::Answers::promptly, patience, {},
-                    [&answer](expected<wire::Received> received) {
-                        answer.set_value(std::move(received));
+    std::future<expected<wire::Received>> asking(wire::Method method, std::string body = {},
+                                                 std::stop_token given_up = {}) {
+        auto answer = std::make_shared<std::promise<expected<wire::Received>>>();
+        http_->send({method, "/x", std::move(body)}, client::Answers::promptly, patience,
+                    std::move(given_up), [answer](expected<wire::Received> received) {
+                        answer->set_value(std::move(received));
                     });
-        return coming.get();
+        return answer->get_future();
+    }
+    expected<wire::Received> ask(wire::Method method = wire::Method::get, std::string body = {}) {
+        return asking(method, std::move(body)).get();
     }
 
+    std::atomic<int> requests_ = 0;  ///< that were answered
+    std::promise<void> reached_;     ///< the point that a test waits for, by its peer
+    std::promise<void> answered_;    ///< what a peer waits for
     std::unique_ptr<Peer> peer_;
     std::unique_ptr<client::HttpClient> http_;
+
+  private:
+    static void answer(const Talk& talk, const Manners& manners) {
+        const std::string_view text = manners.answer;
+        const std::size_t step = manners.byte_by_byte ? 1 : text.size();
+        for (std::size_t at = 0; at < text.size(); at += step) {
+            talk.say(text.substr(at, step));
+            if (step == 1) {
+                std::this_thread::yield();
+            }
+        }
+    }
 };
 
 TEST_F(ClientOfAPeer, AnAnswerMayComeByteByByte) {
     const std::string body = "{\"a\":\"a text of some length\"}";
-    meet({.answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " +
-                    std::to_string(body.size()) + "\r\n\r\n" + body,
-          .byte_by_byte = true});
+    meet({.answer = answer_of(body), .byte_by_byte = true});
     for (int i = 0; i < 3; ++i) {
         const auto received = ask();
         ASSERT_TRUE(received) << received.error().message();
@@ -171,15 +234,12 @@ TEST_F(ClientOfAPeer, AnAnswerHasItsLimit) {
     EXPECT_EQ(received.error().code, ErrorCode::store_io);
 }
 
-const Peer::Manners leaves_without_a_word{.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-                                          .answers_a_connection = 1};
-
 TEST_F(ClientOfAPeer, AServerThatLeavesWithoutAWordIsAskedOnANewConnection) {
     meet(leaves_without_a_word, true);
     for (int i = 1; i <= 5; ++i) {
         const auto received = ask(wire::Method::post);
         ASSERT_TRUE(received) << received.error().message();
-        EXPECT_EQ(peer_->requests(), i);
+        EXPECT_EQ(requests_, i);
     }
 }
 
@@ -196,13 +256,143 @@ TEST_F(ClientOfAPeer, WhatMayNotBeDoneTwiceIsNotSentTwice) {
     const auto second = ask(wire::Method::post);
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().code, ErrorCode::store_io);
-    EXPECT_EQ(peer_->requests(), 1);
+    EXPECT_EQ(requests_, 1);
 }
 
 TEST_F(ClientOfAPeer, AServerThatNeverAnswersIsNotAskedForEver) {
-    meet({.answer = "", .answers_a_connection = 1}, true);
+    meet({[](Talk& talk) { talk.hear_head(); }}, true);
     EXPECT_FALSE(ask(wire::Method::post));
-    EXPECT_EQ(peer_->requests(), 1) << "a new connection is no reason to try again";
+    EXPECT_EQ(peer_->connections(), 1) << "a new connection is no reason to try again";
+}
+
+// ------------------------------------------------------------------- answers that come too early
+
+/// More than the network takes while nobody reads.
+std::string large_body() { return std::string(32U << 20, 'x'); }
+
+TEST_F(ClientOfAPeer, AConnectionIsNotUsedAgainWhileARequestIsStillBeingWritten) {
+    meet({[](Talk& talk) {
+              talk.hear_head();
+              talk.say(nothing_to_say);  // and is glad to hear more over this connection
+              talk.hear_the_end();
+          },
+          [](Talk& talk) {
+              talk.hear_head();
+              talk.say(answer_of("the second"));
+              talk.hear_the_end();
+          }});
+    const auto first = ask(wire::Method::post, large_body());
+    ASSERT_TRUE(first) << first.error().message();
+    const auto second = ask(wire::Method::post);  // which would not go twice
+    ASSERT_TRUE(second) << second.error().message();
+    EXPECT_EQ(second->body, "the second");
+    EXPECT_EQ(peer_->connections(), 2);
+}
+
+TEST_F(ClientOfAPeer, AServerThatGoesWithoutHavingReadAllHasAnsweredFirst) {
+    meet({[](Talk& talk) {
+        talk.hear_head();
+        talk.say("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    }});
+    for (int i = 0; i < 5; ++i) {
+        const auto received = ask(wire::Method::post, large_body());
+        ASSERT_TRUE(received) << received.error().message();
+        EXPECT_EQ(received->status, 413);
+    }
+}
+
+TEST_F(ClientOfAPeer, WhoGivesUpWhileItStillWritesHearsTheAnswerAllTheSame) {
+    meet({[this](Talk& talk) {
+        talk.hear_head();
+        reached_.set_value();
+        talk.hear_the_end();
+        talk.say(answer_of("as far as it was heard"));
+    }});
+    std::stop_source leave;
+    auto answer = asking(wire::Method::post, large_body(), leave.get_token());
+    ASSERT_EQ(reached_.get_future().wait_for(patience), std::future_status::ready);
+    leave.request_stop();
+    const auto received = answer.get();
+    ASSERT_TRUE(received) << received.error().message();
+    EXPECT_EQ(received->body, "as far as it was heard");
+}
+
+// ---------------------------------------------------------------------- what is not the answer
+
+TEST_F(ClientOfAPeer, AnInterimAnswerIsNotTheAnswer) {
+    const std::string interim =
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n";
+    for (const bool byte_by_byte : {false, true}) {
+        meet({.answer = interim + answer_of("hello"), .byte_by_byte = byte_by_byte});
+        for (int i = 0; i < 2; ++i) {
+            const auto received = ask();
+            ASSERT_TRUE(received) << received.error().message();
+            EXPECT_EQ(received->status, 200);
+            EXPECT_EQ(received->body, "hello");
+        }
+        EXPECT_EQ(peer_->connections(), 1) << "and the connection is good for more";
+        http_->stop();
+    }
+}
+
+TEST_F(ClientOfAPeer, TheAnswerBehindAnInterimOneHasItsLimit) {
+    meet({.answer = "HTTP/1.1 100 Continue\r\n\r\n" + answer_of(std::string(2'000, 'x'))}, false,
+         1'000);
+    EXPECT_FALSE(ask());
+}
+
+TEST_F(ClientOfAPeer, AServerThatChangesWhatItSpeaksIsNotListenedTo) {
+    meet({.answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"});
+    const auto received = ask();
+    ASSERT_TRUE(received) << received.error().message();
+    EXPECT_EQ(received->status, 101);
+}
+
+TEST_F(ClientOfAPeer, WhatComesWhileNothingIsAskedIsNoAnswer) {
+    meet({[this](Talk& talk) {
+              talk.hear_head();
+              talk.say(nothing_to_say);
+              answered_.get_future().wait();
+              talk.say("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
+              talk.hear_the_end();
+              reached_.set_value();
+          },
+          [](Talk& talk) {
+              talk.hear_head();
+              talk.say(nothing_to_say);
+              talk.hear_the_end();
+          }});
+    const auto first = ask(wire::Method::post);
+    answered_.set_value();
+    ASSERT_TRUE(first) << first.error().message();
+    ASSERT_EQ(reached_.get_future().wait_for(patience), std::future_status::ready);
+    const auto second = ask(wire::Method::post);
+    ASSERT_TRUE(second) << second.error().message();
+    EXPECT_EQ(second->status, 200);
+}
+
+TEST_F(ClientOfAPeer, AConnectionThatTheServerEndedIsLetGoAtOnce) {
+    meet({[this](Talk& talk) {
+        talk.hear_head();
+        talk.say(nothing_to_say);
+        talk.finish();
+        talk.hear_the_end();
+        reached_.set_value();
+    }});
+    ASSERT_TRUE(ask(wire::Method::post));
+    EXPECT_EQ(reached_.get_future().wait_for(patience), std::future_status::ready);
+}
+
+TEST_F(ClientOfAPeer, AnAnswerThatEndsWithItsConnectionEndsIt) {
+    meet({[](Talk& talk) {
+        talk.hear_head();
+        talk.say("HTTP/1.1 200 OK\r\n\r\nhello");
+    }});
+    for (int i = 0; i < 20; ++i) {
+        const auto received = ask(wire::Method::post);
+        ASSERT_TRUE(received) << received.error().message();
+        EXPECT_EQ(received->body, "hello");
+    }
 }
 
 }  // namespace

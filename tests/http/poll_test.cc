@@ -159,8 +159,8 @@ TEST(Poll, WorkThatTheNetworkHasTakenIsKeptWhenTheServerStopsBeforeItHearsOfThat
     net::Listener listener(loop.events());
     ASSERT_TRUE(listener.listen("127.0.0.1", 0));
     std::promise<void> ended;
-    listener.accept(loop.events(), [&](const auto&, std::unique_ptr<net::Stream> stream) {
-        serve_connection(std::move(stream), service, loop, nullptr, [&] { ended.set_value(); });
+    listener.accept(loop.events(), nullptr, [&](const auto&, std::unique_ptr<net::Stream> stream) {
+        serve_connection(std::move(stream), service, loop, [&] { ended.set_value(); });
     });
     loop.start();
     RawClient client(listener.port());

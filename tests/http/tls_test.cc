@@ -1,12 +1,21 @@
 // The server with a certificate: who can talk to it, and what is said of files that are wrong.
 #include <gtest/gtest.h>
+#include <openssl/bio.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <fstream>
+#include <future>
+#include <memory>
 #include <stop_token>
 
+#include "client/http_client.h"
 #include "client/remote_engine.h"
+#include "http/loopback_listener.h"
 #include "http/process.h"
 #include "http/test_server.h"
 
@@ -151,6 +160,63 @@ TEST(Tls, WhoSpeaksPlainlyOrSaysNothingIsNotServed) {
     EXPECT_EQ(plain.read_to_end().find("HTTP/"), std::string::npos);
     RawClient silent = server.connect();
     EXPECT_TRUE(silent.is_closed_by_server()) << "a greeting takes no longer than a head";
+}
+
+/// Asks over a connection that the server then closes: has it said before that this is the end?
+bool ends_properly(const TestServer& server, int version) {
+    const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(
+        SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
+    SSL_CTX_set_max_proto_version(context.get(), version);
+    const std::unique_ptr<BIO, decltype(&BIO_free_all)> connection(
+        BIO_new_ssl_connect(context.get()), &BIO_free_all);
+    const std::string at = "127.0.0.1:" + std::to_string(server.port());
+    BIO_set_conn_hostname(connection.get(), at.c_str());
+    const std::string request = request_text("GET", "/healthz", "", {"Connection: close"});
+    EXPECT_EQ(BIO_puts(connection.get(), request.c_str()), static_cast<int>(request.size()));
+    std::string answer;
+    std::array<char, 1'024> buffer{};
+    for (int size = 0; (size = BIO_read(connection.get(), buffer.data(), buffer.size())) > 0;) {
+        answer.append(buffer.data(), static_cast<std::size_t>(size));
+    }
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 ")) << answer;
+    SSL* tls = nullptr;
+    BIO_get_ssl(connection.get(), &tls);
+    return (SSL_get_shutdown(tls) & SSL_RECEIVED_SHUTDOWN) != 0;
+}
+
+TEST(Tls, WhatEndsWithItsConnectionIsNotTakenForCutOff) {
+    const TestServer server(with_tls());
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+        EXPECT_TRUE(ends_properly(server, version)) << version;
+    }
+}
+
+/// The first bytes that a client sends to `host` under TLS.
+std::string greeting_to(const std::string& host) {
+    const LoopbackListener listener;
+    client::HttpClientOptions how;
+    how.host = host;
+    how.port = listener.port();
+    how.tls = true;
+    how.ca_file = certificates().file("ca.pem");
+    const auto http = client::HttpClient::make(how);
+    EXPECT_TRUE(http.has_value());
+    std::promise<bool> answered;
+    (*http)->send(
+        {wire::Method::get, "/x", ""}, client::Answers::promptly, patience, {},
+        [&](expected<wire::Received> received) { answered.set_value(received.has_value()); });
+    const int fd = accept(listener.fd(), nullptr, nullptr);
+    std::string greeting(4'096, '\0');
+    greeting.resize(static_cast<std::size_t>(
+        std::max<ssize_t>(0, recv(fd, greeting.data(), greeting.size(), 0))));
+    close(fd);
+    EXPECT_FALSE(answered.get_future().get());
+    return greeting;
+}
+
+TEST(Tls, AServerIsToldItsNameAndNoAddress) {
+    EXPECT_TRUE(greeting_to("localhost").contains("localhost"));
+    EXPECT_FALSE(greeting_to("127.0.0.1").contains("127.0.0.1"));
 }
 
 // ---------------------------------------------------------------------------- files that are wrong

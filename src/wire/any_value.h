@@ -1,12 +1,16 @@
 // A value of any type that a member of a request may have, for those who handle members one like
 // the other. What differs between types is a table of functions, made once a type; so neither the
 // descriptions of requests nor those who are shown them are templates.
+//
+// A member is shown as one of the types below, which say where it stands. None of them is made of a
+// value that lacks what is needed there: that is an error where the request is described.
 #pragma once
 
 #include <concepts>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -49,7 +53,9 @@ bool is_default_any(const void* value) {
 
 /// How a value, a value that may be absent and a list of values stand in a query.
 template <class T>
-struct InQuery {
+struct Spelled {
+    static constexpr bool is_optional = false;
+    static constexpr bool is_list = false;
     using Item = T;
     static Fault parse(std::string_view text, void* out) {
         return parse_text(text, *static_cast<T*>(out));
@@ -59,7 +65,9 @@ struct InQuery {
     }
 };
 template <class T>
-struct InQuery<std::optional<T>> {
+struct Spelled<std::optional<T>> {
+    static constexpr bool is_optional = true;
+    static constexpr bool is_list = false;
     using Item = T;
     static Fault parse(std::string_view text, void* out) {
         T parsed{};
@@ -75,7 +83,9 @@ struct InQuery<std::optional<T>> {
     }
 };
 template <class T>
-struct InQuery<std::vector<T>> {
+struct Spelled<std::vector<T>> {
+    static constexpr bool is_optional = false;
+    static constexpr bool is_list = true;
     using Item = T;
     static Fault parse(std::string_view text, void* out) {
         return parse_text(text, static_cast<std::vector<T>*>(out)->emplace_back());
@@ -98,7 +108,7 @@ struct SchemaOf<std::optional<T>> : SchemaOf<T> {};
 
 template <class T>
 consteval ValueKind kind_of() {
-    using Item = typename InQuery<T>::Item;
+    using Item = typename Spelled<T>::Item;
     ValueKind kind;
     if constexpr (std::equality_comparable<Item>) {
         kind.is_default = &is_default_any<T>;
@@ -110,8 +120,8 @@ consteval ValueKind kind_of() {
         kind.read = &read_any<T>;
     }
     if constexpr (requires(std::string_view text, Item& out) { parse_text(text, out); }) {
-        kind.parse = &InQuery<T>::parse;
-        kind.texts = &InQuery<T>::texts;
+        kind.parse = &Spelled<T>::parse;
+        kind.texts = &Spelled<T>::texts;
     }
     if constexpr (requires(const Item& item) { schemas::of(item); }) {
         kind.schema = &SchemaOf<T>::make;
@@ -129,15 +139,6 @@ inline constexpr ValueKind value_kind = detail::kind_of<T>();
 
 class AnyValue {
   public:
-    template <class T>
-        requires(!std::same_as<T, AnyValue>)
-    AnyValue(T& value)  // NOLINT(google-explicit-constructor): every member is one
-        : kind_(&value_kind<T>), at_(&value) {}
-    /// Ids differ in their type only.
-    template <class Tag>
-    AnyValue(UuidId<Tag>& id)  // NOLINT(google-explicit-constructor)
-        : AnyValue(id.uuid) {}
-
     void write(std::string& out) const { kind_->write(out, at_); }
     Fault read(const json& value) const { return kind_->read(value, at_); }
     Fault parse(std::string_view text) const { return kind_->parse(text, at_); }
@@ -146,9 +147,107 @@ class AnyValue {
     [[nodiscard]] json schema() const { return kind_->schema(); }
     [[nodiscard]] std::string_view words() const { return kind_->words; }
 
+  protected:
+    AnyValue(const ValueKind& kind, void* at) : kind_(&kind), at_(at) {}
+
   private:
     const ValueKind* kind_;
     void* at_;
 };
+
+namespace detail {
+
+/// Ids differ in their type only.
+template <class T>
+T& bare(T& value) {
+    return value;
+}
+template <class Tag>
+Uuid& bare(UuidId<Tag>& id) {
+    return id.uuid;
+}
+template <class T>
+using Bare = std::remove_reference_t<decltype(bare(std::declval<T&>()))>;
+
+template <class T>
+inline constexpr const ValueKind& kind_of_member = value_kind<Bare<T>>;
+
+template <class T>
+concept Parsed = !std::derived_from<T, AnyValue> && kind_of_member<T>.parse != nullptr &&
+                 kind_of_member<T>.texts != nullptr;
+template <class T>
+concept Read = !std::derived_from<T, AnyValue> && kind_of_member<T>.read != nullptr &&
+               kind_of_member<T>.write != nullptr && kind_of_member<T>.schema != nullptr;
+template <class T>
+concept Described = kind_of_member<T>.schema != nullptr;
+template <class T>
+concept MayBeDefault = kind_of_member<T>.is_default != nullptr;
+template <class T>
+concept Optional = Spelled<T>::is_optional;
+template <class T>
+concept List = Spelled<T>::is_list;
+
+}  // namespace detail
+
+// NOLINTBEGIN(google-explicit-constructor): every member that fits is one
+
+/// What to go on behind. The others do not look into it.
+struct CursorInQuery : AnyValue {
+    template <detail::Parsed T>
+        requires(!detail::List<T>)
+    CursorInQuery(T& value) : AnyValue(detail::kind_of_member<T>, &detail::bare(value)) {}
+};
+struct InQuery : CursorInQuery {
+    template <detail::Parsed T>
+        requires(detail::Described<T> && !detail::List<T>)
+    InQuery(T& value) : CursorInQuery(value) {}
+};
+/// One that is always there.
+struct InPath : InQuery {
+    template <detail::Parsed T>
+        requires(detail::Described<T> && !detail::List<T> && !detail::Optional<T>)
+    InPath(T& value) : InQuery(value) {}
+};
+struct ListInQuery : AnyValue {
+    template <detail::Parsed T>
+        requires(detail::Described<T> && detail::List<T>)
+    ListInQuery(T& value) : AnyValue(detail::kind_of_member<T>, &value) {}
+};
+struct InBodyOrQuery : InQuery {
+    template <detail::Parsed T>
+        requires(detail::Read<T> && !detail::List<T>)
+    InBodyOrQuery(T& value) : InQuery(value) {}
+};
+
+struct InBody : AnyValue {
+    template <detail::Read T>
+    InBody(T& value) : AnyValue(detail::kind_of_member<T>, &detail::bare(value)) {}
+};
+/// One that is left out when it says nothing.
+struct SparseInBody : InBody {
+    template <detail::Read T>
+        requires detail::MayBeDefault<T>
+    SparseInBody(T& value) : InBody(value) {}
+};
+struct OptionalInBody : SparseInBody {
+    template <detail::Read T>
+        requires(detail::MayBeDefault<T> && detail::Optional<T>)
+    OptionalInBody(T& value) : SparseInBody(value) {}
+};
+struct NumberInBody : InBody {
+    template <Integer T>
+    NumberInBody(T& value) : InBody(value) {}
+};
+struct OptionalNumberInBody : OptionalInBody {
+    template <Integer T>
+    OptionalNumberInBody(std::optional<T>& value) : OptionalInBody(value) {}
+};
+/// One of the words of a type.
+struct WordInBody : SparseInBody {
+    template <WordEnum T>
+    WordInBody(T& value) : SparseInBody(value) {}
+};
+
+// NOLINTEND(google-explicit-constructor)
 
 }  // namespace ff::wire

@@ -170,12 +170,4 @@ void RequestSchema::family(EventFamily& /*family*/) {
     parameter("path", "family", json{{"type", "string"}, {"enum", std::move(all)}}, true);
 }
 
-json schemas::of(const EventFilter& /*filter*/) {
-    return json{{"type", "object"},
-                {"properties", json{{"namespace", text({})},
-                                    {"tag", of(EventTag{})},
-                                    {"execution_id", of(ExecutionId{})},
-                                    {"flow_id", of(FlowId{})}}}};
-}
-
 }  // namespace ff::wire

@@ -4,20 +4,6 @@
 
 namespace ff::wire {
 
-void RequestIn::keep_id(std::string_view name, std::string why) {
-    if (id_fault_.empty()) {
-        bad_id_ = name;
-        id_fault_ = std::move(why);
-    }
-}
-
-void RequestIn::refuse(std::string_view name, ErrorCode code, std::string why) {
-    if (!refusal_) {
-        refusal_ = RequestFault{400, std::string(to_string(code)) + ": " + why, code,
-                                std::string(name), why};
-    }
-}
-
 void RequestIn::flow_id(FlowId& id) {
     if (const Fault fault = parse_text(routed_.parameter("id"), id); !fault.empty()) {
         keep_id("flow_id", fault.substr(2));
@@ -34,7 +20,7 @@ void RequestIn::flow_id(FlowId& id) {
     keep("flow_id", std::move(fault));
 }
 
-void RequestIn::word(std::string_view name, AnyValue value, ErrorCode unknown) {
+void RequestIn::word(std::string_view name, WordInBody value, ErrorCode unknown) {
     const json* member = member_of(name);
     if (member == nullptr) {
         return;
@@ -106,13 +92,6 @@ void RequestIn::sparse_policy(std::string_view name, GroupPolicy& policy) {
     }
 }
 
-void RequestIn::sparse_bytes(std::string_view name, std::string& value) {
-    const json* member = member_of(name);
-    if (member != nullptr && !member->is_null()) {
-        keep(name, read_bytes(*member, value));
-    }
-}
-
 /// Each item is read like a body of its own; its faults get its place in front.
 template <class T, class Describe>
 void RequestIn::items(std::string_view name, std::vector<T>& out, Describe describe) {
@@ -124,7 +103,7 @@ void RequestIn::items(std::string_view name, std::vector<T>& out, Describe descr
         }
         return;
     }
-    out.resize(list->size());
+    // One by one: most of a long list may be missing when its first item is at fault.
     for (std::size_t i = 0; i < list->size() && body_fault_.empty(); ++i) {
         const std::string place = std::string(name) + "[" + std::to_string(i) + "]";
         if ((*list)[i].if_object() == nullptr) {
@@ -133,7 +112,7 @@ void RequestIn::items(std::string_view name, std::vector<T>& out, Describe descr
         }
         const Routed item{{}, {}, (*list)[i]};
         RequestIn in(item);
-        describe(in, out[i]);
+        describe(in, out.emplace_back());
         if (!in.body_fault_.empty()) {
             keep(place, "." + in.body_fault_);
         } else if (in.refusal_ && !refusal_) {

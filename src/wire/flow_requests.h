@@ -6,7 +6,6 @@
 #pragma once
 
 #include <string_view>
-#include <type_traits>
 
 #include <ff/contracts.h>
 

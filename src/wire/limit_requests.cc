@@ -1,6 +1,8 @@
 // The requests of budgets and quotas: what their members are called.
 #include "wire/limit_requests.h"
 
+#include <limits>
+
 #include "wire/request_visitor.h"
 #include "wire/requests.h"
 

@@ -18,8 +18,15 @@ Fault read(const json& value, BudgetLimit& out) {
     if (value.if_object() == nullptr) {
         return ": expected an object";
     }
-    for (const auto& [name, into] : {std::pair{"hard", &out.hard}, {"soft", &out.soft}}) {
-        if (const json* member = value.find(name)) {
+    const json* const hard = value.find("hard");
+    const json* const soft = value.find("soft");
+    // One that is left out is none. Both are left out when a name is misspelt.
+    if (hard == nullptr && soft == nullptr) {
+        return ": expected hard, soft or both";
+    }
+    for (const auto& [name, member, into] :
+         {std::tuple{"hard", hard, &out.hard}, {"soft", soft, &out.soft}}) {
+        if (member != nullptr) {
             if (Fault fault = read(*member, *into); !fault.empty()) {
                 return "." + std::string(name) + fault;
             }
@@ -42,22 +49,6 @@ constexpr GivenNumber given_numbers[] = {{"window_seconds", &QuotaLimits::window
                                          {"jitter_ms", &QuotaLimits::jitter_ms}};
 
 }  // namespace
-
-void RequestIn::budget_id(BudgetId& id) { named_id("budget_id", id); }
-void RequestIn::quota_id(QuotaPolicyId& id) { named_id("quota_policy_id", id); }
-
-void RequestIn::required_id(std::string_view name, AnyValue id) {
-    const json* member = wanted(name);
-    if (member == nullptr) {
-        return;
-    }
-    Fault fault = id.read(*member);
-    if (!fault.empty() && member->if_string() != nullptr) {
-        keep_id(name, fault.substr(2));
-    } else {
-        keep(name, std::move(fault));
-    }
-}
 
 void RequestIn::given_limits(std::optional<QuotaLimits>& limits) {
     for (const GivenNumber& number : given_numbers) {
@@ -82,11 +73,6 @@ void RequestSchema::given_limits(std::optional<QuotaLimits>& /*limits*/) {
     for (const GivenNumber& number : given_numbers) {
         member(number.name, schemas::of(std::uint64_t{}), false);
     }
-}
-
-json schemas::of(const BudgetLimit& /*limit*/) {
-    return json{{"type", "object"},
-                {"properties", json{{"hard", of(std::uint64_t{})}, {"soft", of(std::uint64_t{})}}}};
 }
 
 }  // namespace ff::wire

@@ -208,10 +208,10 @@ Fault read_objects(const json& value, std::vector<T>& records) {
     if (items == nullptr) {
         return ": expected an array";
     }
-    records.resize(items->size());
-    for (std::size_t i = 0; i < items->size(); ++i) {
-        if (Fault fault = read_object((*items)[i], records[i]); !fault.empty()) {
-            return "[" + std::to_string(i) + "]" + fault;
+    records.clear();
+    for (const json& item : *items) {
+        if (Fault fault = read_object(item, records.emplace_back()); !fault.empty()) {
+            return "[" + std::to_string(records.size() - 1) + "]" + fault;
         }
     }
     return {};

@@ -82,12 +82,26 @@ void RequestIn::keep(std::string_view name, Fault fault) {
     }
 }
 
-void RequestIn::keep_query(std::string_view name, Fault fault) {
+void RequestIn::keep_query(std::string_view name, std::string_view text, Fault fault) {
     if (!fault.empty() && query_fault_.empty()) {
         query_fault_ = std::string(name) + std::move(fault);
         if (name == "cursor") {
-            bad_cursor_ = *routed_.query_value("cursor");
+            bad_cursor_ = text;
         }
+    }
+}
+
+void RequestIn::keep_id(std::string_view name, std::string why) {
+    if (id_fault_.empty()) {
+        bad_id_ = name;
+        id_fault_ = std::move(why);
+    }
+}
+
+void RequestIn::refuse(std::string_view name, ErrorCode code, std::string why) {
+    if (!refusal_) {
+        refusal_ = RequestFault{400, std::string(to_string(code)) + ": " + why, code,
+                                std::string(name), why};
     }
 }
 
@@ -132,6 +146,11 @@ void RequestIn::read_index(std::optional<std::uint32_t>& index) {
     if (const Fault fault = parse_text(text, index.emplace()); !fault.empty()) {
         path_fault_ = "attempt index" + fault;
     }
+}
+
+void RequestIn::attempt(ExecutionId& execution, std::optional<std::uint32_t>& index) {
+    id(execution);
+    read_index(index);
 }
 
 void RequestIn::lease(LeaseRef& lease) {
@@ -197,13 +216,16 @@ void RequestIn::read_handle(const json& handle, LeaseRef& lease) {
     lease = *parsed;
 }
 
-void RequestIn::named_id(std::string_view name, AnyValue id) {
+void RequestIn::named_id(std::string_view name, InPath id) {
     if (const Fault fault = id.parse(routed_.parameter("id")); !fault.empty()) {
         keep_id(name, fault.substr(2));
     }
 }
 
-void RequestIn::path_id(std::string_view name, AnyValue id) {
+void RequestIn::budget_id(BudgetId& id) { named_id("budget_id", id); }
+void RequestIn::quota_id(QuotaPolicyId& id) { named_id("quota_policy_id", id); }
+
+void RequestIn::path_id(std::string_view name, InPath id) {
     if (const Fault fault = id.parse(routed_.parameter(name)); !fault.empty()) {
         keep_id(name, fault.substr(2));
     }
@@ -212,7 +234,7 @@ void RequestIn::path_id(std::string_view name, AnyValue id) {
 void RequestIn::path(std::string_view name, std::string& value) { value = routed_.parameter(name); }
 void RequestIn::path_for_people(std::string_view /*name*/, std::string& /*value*/) {}
 
-void RequestIn::body_or_query(std::string_view name, AnyValue value) {
+void RequestIn::body_or_query(std::string_view name, InBodyOrQuery value) {
     if (const json* member = member_of(name)) {
         keep(name, value.read(*member));
     } else if (body_fault_.empty()) {
@@ -220,39 +242,66 @@ void RequestIn::body_or_query(std::string_view name, AnyValue value) {
     }
 }
 
-void RequestIn::query(std::string_view name, AnyValue value) {
+void RequestIn::query(std::string_view name, InQuery value) {
     const std::string* text = routed_.query_value(name);
-    keep_query(name, text != nullptr ? value.parse(*text) : Fault(": missing"));
+    if (text != nullptr) {
+        keep_query(name, *text, value.parse(*text));
+    } else if (query_fault_.empty()) {
+        query_fault_ = std::string(name) + ": missing";
+    }
 }
 
-void RequestIn::query_optional(std::string_view name, AnyValue value) {
+void RequestIn::query_optional(std::string_view name, InQuery value) {
     const std::string* text = routed_.query_value(name);
     if (text != nullptr && !text->empty()) {
-        keep_query(name, value.parse(*text));
+        keep_query(name, *text, value.parse(*text));
     }
 }
 
-void RequestIn::query_defaulted(std::string_view name, AnyValue value) {
+void RequestIn::query_defaulted(std::string_view name, InQuery value) {
     if (const std::string* text = routed_.query_value(name)) {
-        keep_query(name, value.parse(*text));
+        keep_query(name, *text, value.parse(*text));
     }
 }
 
-void RequestIn::query_each(std::string_view name, AnyValue values) {
+void RequestIn::query_each(std::string_view name, ListInQuery values) {
     for (const auto& [key, text] : routed_.query) {
         if (key == name) {
-            keep_query(name, values.parse(text));
+            keep_query(name, text, values.parse(text));
         }
     }
 }
 
 void RequestIn::query_constant(std::string_view /*name*/, std::string_view /*value*/) {}
 
-void RequestIn::query_cursor(AnyValue cursor) {
+void RequestIn::query_cursor(CursorInQuery cursor) {
     const std::string* text = routed_.query_value("after");
     text = text != nullptr ? text : routed_.query_value("cursor");
     if (text != nullptr && !text->empty() && !cursor.parse(*text).empty()) {
         bad_cursor_ = *text;
+    }
+}
+
+void RequestIn::query_count(std::string_view name, std::uint64_t& value, std::uint64_t most) {
+    const std::string* text = routed_.query_value(name);
+    if (text == nullptr) {
+        return;
+    }
+    Fault fault = parse_text(*text, value);
+    if (fault.empty() && value == 0) {
+        fault = " must be >= 1";
+    } else if (fault.empty() && value > most) {
+        fault = " must be <= " + std::to_string(most);
+    }
+    keep_query(name, *text, std::move(fault));
+}
+
+void RequestIn::query_sequence(std::string_view name, std::uint64_t& after) {
+    const std::string* text = routed_.query_value("cursor");
+    const std::string_view spelled = text != nullptr && !text->empty() ? "cursor" : name;
+    text = routed_.query_value(spelled);
+    if (text != nullptr && !text->empty()) {
+        keep_query(spelled, *text, parse_text(*text, after));
     }
 }
 
@@ -263,7 +312,7 @@ void RequestIn::query_flag(std::string_view name, bool& value) {
     }
     value = *text == "true" || *text == "1";
     const bool known = value || *text == "false" || *text == "0";
-    keep_query(name, known ? "" : ": expected true or false");
+    keep_query(name, *text, known ? "" : ": expected true or false");
 }
 
 void RequestIn::query_tags(Tags& tags) {
@@ -281,7 +330,7 @@ void RequestIn::query_order(bool& oldest_first) {
         return;
     }
     oldest_first = *text == "created_asc";
-    keep_query("order", oldest_first ? "" : ": expected created_desc or created_asc");
+    keep_query("order", *text, oldest_first ? "" : ": expected created_desc or created_asc");
 }
 
 void RequestIn::query_limit(std::uint32_t& limit, std::uint32_t fallback, std::uint32_t most) {
@@ -291,26 +340,39 @@ void RequestIn::query_limit(std::uint32_t& limit, std::uint32_t fallback, std::u
         std::uint64_t number = 0;
         Fault fault = parse_text(*text, number);
         limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(number, most));
-        keep_query("limit", std::move(fault));
+        keep_query("limit", *text, std::move(fault));
     }
 }
 
-void RequestIn::required(std::string_view name, AnyValue value) {
+void RequestIn::required(std::string_view name, InBody value) {
     if (const json* member = wanted(name)) {
         keep(name, value.read(*member));
     }
 }
 
-void RequestIn::optional(std::string_view name, AnyValue value) { defaulted(name, value); }
-void RequestIn::sparse(std::string_view name, AnyValue value) { defaulted(name, value); }
+void RequestIn::required_id(std::string_view name, InBody id) {
+    const json* member = wanted(name);
+    if (member == nullptr) {
+        return;
+    }
+    Fault fault = id.read(*member);
+    if (!fault.empty() && member->if_string() != nullptr) {
+        keep_id(name, fault.substr(2));
+    } else {
+        keep(name, std::move(fault));
+    }
+}
 
-void RequestIn::defaulted(std::string_view name, AnyValue value) {
+void RequestIn::optional(std::string_view name, OptionalInBody value) { defaulted(name, value); }
+void RequestIn::sparse(std::string_view name, SparseInBody value) { defaulted(name, value); }
+
+void RequestIn::defaulted(std::string_view name, InBody value) {
     if (const json* member = member_of(name)) {
         keep(name, value.read(*member));
     }
 }
 
-void RequestIn::or_null(std::string_view name, AnyValue value) {
+void RequestIn::or_null(std::string_view name, InBody value) {
     if (const json* member = member_of(name); member != nullptr && !member->is_null()) {
         keep(name, value.read(*member));
     }
@@ -323,20 +385,21 @@ void RequestIn::in_range(std::string_view name, const json& member, AnyValue val
     keep(name, fault.empty() ? value.read(member) : std::move(fault));
 }
 
-void RequestIn::ranged(std::string_view name, AnyValue value, std::int64_t low, std::int64_t high) {
+void RequestIn::ranged(std::string_view name, NumberInBody value, std::int64_t low,
+                       std::int64_t high) {
     if (const json* member = member_of(name)) {
         in_range(name, *member, value, low, high);
     }
 }
 
-void RequestIn::required_ranged(std::string_view name, AnyValue value, std::int64_t low,
+void RequestIn::required_ranged(std::string_view name, NumberInBody value, std::int64_t low,
                                 std::int64_t high) {
     if (const json* member = wanted(name)) {
         in_range(name, *member, value, low, high);
     }
 }
 
-void RequestIn::optional_ranged(std::string_view name, AnyValue value, std::int64_t low,
+void RequestIn::optional_ranged(std::string_view name, OptionalNumberInBody value, std::int64_t low,
                                 std::int64_t high) {
     if (const json* member = member_of(name); member != nullptr && !member->is_null()) {
         in_range(name, *member, value, low, high);
@@ -373,6 +436,13 @@ void RequestIn::optional_bytes(std::string_view name, std::optional<std::string>
     const json* member = member_of(name);
     if (member != nullptr && !member->is_null()) {
         keep(name, read_bytes(*member, value.emplace()));
+    }
+}
+
+void RequestIn::sparse_bytes(std::string_view name, std::string& value) {
+    const json* member = member_of(name);
+    if (member != nullptr && !member->is_null()) {
+        keep(name, read_bytes(*member, value));
     }
 }
 

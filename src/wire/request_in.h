@@ -1,7 +1,7 @@
 // Reading a request on the server: path, query and body into an operation.
 #pragma once
 
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,7 +34,9 @@ struct RequestFault {
     std::string about;   ///< what is wrong with it
 };
 
-/// The visitor. The order in which faults are told is that of spec 07 section 1.2.
+/// The visitor. The order in which faults are told is that of spec 07 section 1.2. What only some
+/// requests have is read in flow_request_in.cc, suspension_request_in.cc and stream_request_in.cc,
+/// in limit_values.cc and event_values.cc.
 class RequestIn final : public RequestVisitor {
   public:
     /// Where the execution and the attempt are named: in the path, or, of one item among many,
@@ -52,13 +54,14 @@ class RequestIn final : public RequestVisitor {
     FF_VISITS_REQUESTS
 
   private:
-    void named_id(std::string_view name, AnyValue id);
+    void named_id(std::string_view name, InPath id);
     void in_range(std::string_view name, const json& member, AnyValue value, std::int64_t low,
                   std::int64_t high);
     [[nodiscard]] const json* member_of(std::string_view name) const;
     const json* wanted(std::string_view name);
     void keep(std::string_view name, Fault fault);
-    void keep_query(std::string_view name, Fault fault);
+    /// Of a value that is there, as `text`.
+    void keep_query(std::string_view name, std::string_view text, Fault fault);
     void read_index(std::optional<std::uint32_t>& index);
     void keep_id(std::string_view name, std::string why);
     /// What can be read but is refused with a code of its own.

@@ -53,21 +53,22 @@ void RequestOut::id(ExecutionId& id) { fill("id", id.to_string()); }
 void RequestOut::flow_id(FlowId& id) { fill("id", id.to_string()); }
 void RequestOut::budget_id(BudgetId& id) { fill("id", id.to_string()); }
 void RequestOut::quota_id(QuotaPolicyId& id) { fill("id", id.to_string()); }
-void RequestOut::path_id(std::string_view name, AnyValue id) { fill(name, id.texts().front()); }
+void RequestOut::path_id(std::string_view name, InPath id) { fill(name, id.texts().front()); }
 void RequestOut::path(std::string_view name, std::string& value) { fill(name, value); }
 void RequestOut::path_for_people(std::string_view name, std::string& value) { fill(name, value); }
 void RequestOut::family(EventFamily& family) { fill("family", event_family_path(family)); }
 
-void RequestOut::query(std::string_view name, AnyValue value) {
+void RequestOut::add_texts(std::string_view name, AnyValue value) {
     for (const std::string& text : value.texts()) {
         add_query(name, text);
     }
 }
-void RequestOut::body_or_query(std::string_view name, AnyValue value) { query(name, value); }
-void RequestOut::query_optional(std::string_view name, AnyValue value) { query(name, value); }
-void RequestOut::query_defaulted(std::string_view name, AnyValue value) { query(name, value); }
-void RequestOut::query_each(std::string_view name, AnyValue values) { query(name, values); }
-void RequestOut::query_cursor(AnyValue cursor) { query("after", cursor); }
+void RequestOut::query(std::string_view name, InQuery value) { add_texts(name, value); }
+void RequestOut::body_or_query(std::string_view name, InBodyOrQuery value) { query(name, value); }
+void RequestOut::query_optional(std::string_view name, InQuery value) { query(name, value); }
+void RequestOut::query_defaulted(std::string_view name, InQuery value) { query(name, value); }
+void RequestOut::query_each(std::string_view name, ListInQuery values) { add_texts(name, values); }
+void RequestOut::query_cursor(CursorInQuery cursor) { add_texts("after", cursor); }
 void RequestOut::query_count(std::string_view name, std::uint64_t& value, std::uint64_t /*most*/) {
     query(name, value);
 }
@@ -125,33 +126,33 @@ void RequestOut::lease(LeaseRef& lease) {
     fence.close();
 }
 
-void RequestOut::field(std::string_view name, AnyValue value) {
+void RequestOut::field(std::string_view name, InBody value) {
     body_.key(name);
     value.write(text_);
 }
 
-void RequestOut::required(std::string_view name, AnyValue value) { field(name, value); }
-void RequestOut::optional(std::string_view name, AnyValue value) { sparse(name, value); }
-void RequestOut::defaulted(std::string_view name, AnyValue value) { field(name, value); }
-void RequestOut::or_null(std::string_view name, AnyValue value) { field(name, value); }
-void RequestOut::sparse(std::string_view name, AnyValue value) {
+void RequestOut::required(std::string_view name, InBody value) { field(name, value); }
+void RequestOut::optional(std::string_view name, OptionalInBody value) { sparse(name, value); }
+void RequestOut::defaulted(std::string_view name, InBody value) { field(name, value); }
+void RequestOut::or_null(std::string_view name, InBody value) { field(name, value); }
+void RequestOut::sparse(std::string_view name, SparseInBody value) {
     if (!value.is_default()) {
         field(name, value);
     }
 }
-void RequestOut::ranged(std::string_view name, AnyValue value, std::int64_t /*low*/,
+void RequestOut::ranged(std::string_view name, NumberInBody value, std::int64_t /*low*/,
                         std::int64_t /*high*/) {
     field(name, value);
 }
-void RequestOut::required_ranged(std::string_view name, AnyValue value, std::int64_t /*low*/,
+void RequestOut::required_ranged(std::string_view name, NumberInBody value, std::int64_t /*low*/,
                                  std::int64_t /*high*/) {
     field(name, value);
 }
-void RequestOut::optional_ranged(std::string_view name, AnyValue value, std::int64_t /*low*/,
-                                 std::int64_t /*high*/) {
+void RequestOut::optional_ranged(std::string_view name, OptionalNumberInBody value,
+                                 std::int64_t /*low*/, std::int64_t /*high*/) {
     sparse(name, value);
 }
-void RequestOut::required_id(std::string_view name, AnyValue id) { field(name, id); }
+void RequestOut::required_id(std::string_view name, InBody id) { field(name, id); }
 void RequestOut::lane(std::string_view name, std::string& value) { field(name, value); }
 void RequestOut::lanes(std::string_view name, std::vector<std::string>& values) {
     field(name, values);
@@ -191,7 +192,7 @@ void RequestOut::constant(std::string_view name, std::string_view value) {
 }
 void RequestOut::ignored(std::string_view /*name*/) {}
 
-void RequestOut::word(std::string_view name, AnyValue value, ErrorCode /*unknown*/) {
+void RequestOut::word(std::string_view name, WordInBody value, ErrorCode /*unknown*/) {
     sparse(name, value);
 }
 void RequestOut::cancellation_policy(std::string_view name, CancellationPolicy& value) {
@@ -208,7 +209,7 @@ void RequestOut::sparse_policy(std::string_view name, GroupPolicy& policy) {
         body_.field(name, policy);
     }
 }
-void RequestOut::either_word(std::string_view name, AnyValue value) {
+void RequestOut::either_word(std::string_view name, WordInBody value) {
     constant(name, core::camel_case(value.texts().front()));
 }
 void RequestOut::payload(std::optional<std::string>& value) { optional_bytes("payload", value); }

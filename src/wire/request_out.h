@@ -24,7 +24,8 @@ class RequestOut final : public RequestVisitor {
 
   private:
     void fill(std::string_view name, std::string_view value);
-    void field(std::string_view name, AnyValue value);
+    void field(std::string_view name, InBody value);
+    void add_texts(std::string_view name, AnyValue value);
     void add_query(std::string_view name, std::string_view value);
 
     const Binding& at_;

@@ -42,7 +42,7 @@ void RequestSchema::budget_id(BudgetId& /*id*/) { parameter("path", "id", schema
 void RequestSchema::quota_id(QuotaPolicyId& /*id*/) {
     parameter("path", "id", schemas::uuid(), true);
 }
-void RequestSchema::path_id(std::string_view name, AnyValue id) {
+void RequestSchema::path_id(std::string_view name, InPath id) {
     parameter("path", name, id.schema(), true);
 }
 void RequestSchema::path(std::string_view name, std::string& /*value*/) {
@@ -52,17 +52,17 @@ void RequestSchema::path_for_people(std::string_view name, std::string& value) {
     path(name, value);
 }
 
-void RequestSchema::query(std::string_view name, AnyValue value) {
+void RequestSchema::query(std::string_view name, InQuery value) {
     parameter("query", name, value.schema(), true);
 }
-void RequestSchema::body_or_query(std::string_view name, AnyValue value) {
+void RequestSchema::body_or_query(std::string_view name, InBodyOrQuery value) {
     parameter("query", name, value.schema(), false);
     member(name, value.schema(), false);
 }
-void RequestSchema::query_optional(std::string_view name, AnyValue value) {
+void RequestSchema::query_optional(std::string_view name, InQuery value) {
     parameter("query", name, value.schema(), false);
 }
-void RequestSchema::query_defaulted(std::string_view name, AnyValue value) {
+void RequestSchema::query_defaulted(std::string_view name, InQuery value) {
     parameter("query", name, value.schema(), false);
 }
 void RequestSchema::query_count(std::string_view name, std::uint64_t& value, std::uint64_t most) {
@@ -70,7 +70,7 @@ void RequestSchema::query_count(std::string_view name, std::uint64_t& value, std
     schema.set("default", value);
     parameter("query", name, std::move(schema), false);
 }
-void RequestSchema::query_each(std::string_view name, AnyValue values) {
+void RequestSchema::query_each(std::string_view name, ListInQuery values) {
     parameter("query", name, values.schema(), false);
 }
 void RequestSchema::query_flag(std::string_view name, bool& /*value*/) {
@@ -79,25 +79,27 @@ void RequestSchema::query_flag(std::string_view name, bool& /*value*/) {
 void RequestSchema::query_constant(std::string_view name, std::string_view value) {
     parameter("query", name, json{{"const", value}}, false);
 }
-void RequestSchema::query_cursor(AnyValue /*cursor*/) {
+void RequestSchema::query_cursor(CursorInQuery /*cursor*/) {
     parameter("query", "after", schemas::text("`next_cursor` of the page before"), false);
 }
 void RequestSchema::query_sequence(std::string_view name, std::uint64_t& after) {
     parameter("query", name, schemas::of(after), false);
 }
 
-void RequestSchema::required(std::string_view name, AnyValue value) {
+void RequestSchema::required(std::string_view name, InBody value) {
     member(name, value.schema(), true);
 }
-void RequestSchema::optional(std::string_view name, AnyValue value) {
+void RequestSchema::optional(std::string_view name, OptionalInBody value) {
     member(name, schemas::nullable(value.schema()), false);
 }
-void RequestSchema::defaulted(std::string_view name, AnyValue value) {
+void RequestSchema::defaulted(std::string_view name, InBody value) {
     member(name, value.schema(), false);
 }
-void RequestSchema::sparse(std::string_view name, AnyValue value) { defaulted(name, value); }
-void RequestSchema::or_null(std::string_view name, AnyValue value) { optional(name, value); }
-void RequestSchema::ranged(std::string_view name, AnyValue value, std::int64_t low,
+void RequestSchema::sparse(std::string_view name, SparseInBody value) { defaulted(name, value); }
+void RequestSchema::or_null(std::string_view name, InBody value) {
+    member(name, schemas::nullable(value.schema()), false);
+}
+void RequestSchema::ranged(std::string_view name, NumberInBody value, std::int64_t low,
                            std::int64_t high) {
     std::string usual;
     value.write(usual);
@@ -105,15 +107,15 @@ void RequestSchema::ranged(std::string_view name, AnyValue value, std::int64_t l
     schema.set("default", *js::parse(usual));
     member(name, std::move(schema), false);
 }
-void RequestSchema::required_ranged(std::string_view name, AnyValue /*value*/, std::int64_t low,
+void RequestSchema::required_ranged(std::string_view name, NumberInBody /*value*/, std::int64_t low,
                                     std::int64_t high) {
     member(name, schemas::integer(low, high), true);
 }
-void RequestSchema::optional_ranged(std::string_view name, AnyValue /*value*/, std::int64_t low,
-                                    std::int64_t high) {
+void RequestSchema::optional_ranged(std::string_view name, OptionalNumberInBody /*value*/,
+                                    std::int64_t low, std::int64_t high) {
     member(name, schemas::nullable(schemas::integer(low, high)), false);
 }
-void RequestSchema::required_id(std::string_view name, AnyValue id) { required(name, id); }
+void RequestSchema::required_id(std::string_view name, InBody id) { required(name, id); }
 void RequestSchema::lane(std::string_view name, std::string& /*value*/) {
     member(name, lane_schema(), true);
 }
@@ -132,14 +134,16 @@ void RequestSchema::document(std::string_view name, std::optional<std::string>& 
                                               : json{{"type", "object"}}),
            false);
 }
-void RequestSchema::backend(std::optional<BackendTag>& /*backend*/) {}
+void RequestSchema::backend(std::optional<BackendTag>& /*backend*/) {
+    member("backend", schemas::nullable(schemas::words("sqlite, postgres")), false);
+}
 void RequestSchema::constant(std::string_view name, std::string_view value) {
     member(name, json{{"const", value}}, false);
 }
 void RequestSchema::ignored(std::string_view name) {
     member(name, schemas::of(std::int64_t{}), false);
 }
-void RequestSchema::word(std::string_view name, AnyValue value, ErrorCode /*unknown*/) {
+void RequestSchema::word(std::string_view name, WordInBody value, ErrorCode /*unknown*/) {
     defaulted(name, value);
 }
 void RequestSchema::grace(std::string_view name, DurationMs& value) {
@@ -152,7 +156,7 @@ void RequestSchema::required_policy(std::string_view name, GroupPolicy& /*policy
 void RequestSchema::sparse_policy(std::string_view name, GroupPolicy& /*policy*/) {
     member(name, group_policy(), false);
 }
-void RequestSchema::either_word(std::string_view name, AnyValue value) {
+void RequestSchema::either_word(std::string_view name, WordInBody value) {
     json schema = schemas::camel_words(value.words());
     schema.set("default", core::camel_case(value.texts().front()));
     member(name, std::move(schema), false);
@@ -228,7 +232,8 @@ void RequestSchema::lanes(std::string_view name, std::vector<std::string>& /*val
 
 void RequestSchema::optional_text(std::string_view name, std::optional<std::string>& /*value*/,
                                   std::size_t bytes_max) {
-    json schema = schemas::text({});
+    // Characters, as far as JSON schemas go; who sends others than ASCII has room for fewer.
+    json schema = schemas::text("At most " + std::to_string(bytes_max) + " bytes");
     schema.set("maxLength", static_cast<std::uint64_t>(bytes_max));
     member(name, std::move(schema), false);
 }

@@ -50,7 +50,6 @@ json object_of(json values) {
 json list_of(json items) { return json{{"type", "array"}, {"items", std::move(items)}}; }
 
 json of(const std::string& /*value*/) { return text({}); }
-json of(bool /*value*/) { return boolean(); }
 json of(const EventCursor& /*cursor*/) {
     return text("A place among events: empty for now, `earliest`, or a cursor that was given");
 }
@@ -59,5 +58,16 @@ json of(const FrameCursor& /*cursor*/) { return text("`start`, `end`, `<ms>` or 
 json of(const ExecutionId& /*id*/) { return text("An execution id"); }
 json of(const Uuid& /*id*/) { return uuid(); }
 json of(const Tags& /*tags*/) { return object_of(text({})); }
+json of(const BudgetLimit& /*limit*/) {
+    return json{{"type", "object"},
+                {"properties", json{{"hard", of(std::uint64_t{})}, {"soft", of(std::uint64_t{})}}}};
+}
+json of(const EventFilter& /*filter*/) {
+    return json{{"type", "object"},
+                {"properties", json{{"namespace", text({})},
+                                    {"tag", of(EventTag{})},
+                                    {"execution_id", of(ExecutionId{})},
+                                    {"flow_id", of(FlowId{})}}}};
+}
 
 }  // namespace ff::wire::schemas

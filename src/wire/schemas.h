@@ -1,6 +1,7 @@
 // What single values look like to those who read the description of the interface: JSON schemas.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -32,7 +33,7 @@ json list_of(json items);
 
 // What a type looks like.
 json of(const std::string&);
-json of(bool);
+json of(std::same_as<bool> auto) { return boolean(); }
 json of(const EventCursor&);
 json of(const EventTag&);
 json of(const EventFilter&);

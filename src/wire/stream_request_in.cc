@@ -78,20 +78,6 @@ void write_mode(std::string& out, const Frame& frame) {
 
 }  // namespace
 
-void RequestIn::query_count(std::string_view name, std::uint64_t& value, std::uint64_t most) {
-    const std::string* text = routed_.query_value(name);
-    if (text == nullptr) {
-        return;
-    }
-    Fault fault = parse_text(*text, value);
-    if (fault.empty() && value == 0) {
-        fault = " must be >= 1";
-    } else if (fault.empty() && value > most) {
-        fault = " must be <= " + std::to_string(most);
-    }
-    keep_query(name, std::move(fault));
-}
-
 void RequestIn::frames(std::string_view name, std::vector<Frame>& frames) {
     const json* member = wanted(name);
     if (member == nullptr) {

@@ -5,20 +5,6 @@
 
 namespace ff::wire {
 
-void RequestIn::attempt(ExecutionId& execution, std::optional<std::uint32_t>& index) {
-    id(execution);
-    read_index(index);
-}
-
-void RequestIn::query_sequence(std::string_view name, std::uint64_t& after) {
-    const std::string* text = routed_.query_value("cursor");
-    const std::string_view spelled = text != nullptr && !text->empty() ? "cursor" : name;
-    text = routed_.query_value(spelled);
-    if (text != nullptr && !text->empty()) {
-        keep_query(spelled, parse_text(*text, after));
-    }
-}
-
 void RequestIn::payload(std::optional<std::string>& value) {
     optional_bytes("payload", value);
     std::optional<std::string> text;
@@ -36,7 +22,7 @@ void RequestIn::payload(std::optional<std::string>& value) {
     }
 }
 
-void RequestIn::either_word(std::string_view name, AnyValue value) {
+void RequestIn::either_word(std::string_view name, WordInBody value) {
     const json* member = member_of(name);
     if (member == nullptr || member->is_null()) {
         return;
@@ -101,10 +87,10 @@ void RequestIn::waitpoints(std::string_view name, std::vector<WaitpointBinding>&
         keep(name, ": expected an array");
         return;
     }
-    bindings.assign(list->size(), {});
-    for (std::size_t i = 0; i < list->size(); ++i) {
+    bindings.clear();
+    for (std::size_t i = 0; i < list->size() && body_fault_.empty(); ++i) {
         const std::string place = std::string(name) + "[" + std::to_string(i) + "]";
-        keep(place, read_binding((*list)[i], bindings[i]));
+        keep(place, read_binding((*list)[i], bindings.emplace_back()));
     }
 }
 

@@ -11,8 +11,6 @@ namespace ff::wire {
 
 void write(std::string& out, std::string_view text) { js::append_quoted(out, text); }
 
-void write(std::string& out, bool value) { out += value ? "true" : "false"; }
-
 namespace {
 
 template <class N>
@@ -52,8 +50,6 @@ void write(std::string& out, const Tags& tags) {
     }
     out.push_back('}');
 }
-
-void write(std::string& out, const json& value) { out += js::dump(value); }
 
 void write_bytes(std::string& out, std::string_view bytes) {
     out += R"({"base64":")";
@@ -221,6 +217,14 @@ Fault unknown_word(const json& value, std::string_view known) {
     }
     return ": unknown word \"" + truncate_utf8(*value.if_string(), 64) + "\", expected one of " +
            std::string(known);
+}
+
+Fault unknown_word(const json& value, const std::vector<std::string_view>& words) {
+    std::string known;
+    for (const std::string_view word : words) {
+        known.append(known.empty() ? "" : ", ").append(word);
+    }
+    return unknown_word(value, known);
 }
 
 }  // namespace ff::wire

@@ -29,13 +29,14 @@ concept WordEnum = std::is_enum_v<T> && requires { enum_text(T{}); };
 
 void write(std::string& out, std::string_view text);
 inline void write(std::string& out, const std::string& text) { write(out, std::string_view(text)); }
-void write(std::string& out, bool value);
+// Of the type itself: a number would turn into either unseen.
+void write(std::string& out, std::same_as<bool> auto value) { out += value ? "true" : "false"; }
 void write_number(std::string& out, std::int64_t value);
 void write_number(std::string& out, std::uint64_t value);
 void write(std::string& out, const Uuid& id);
 void write(std::string& out, const ExecutionId& id);
 void write(std::string& out, const Tags& tags);
-void write(std::string& out, const json& value);
+void write(std::string& out, const std::same_as<json> auto& value) { out += js::dump(value); }
 /// `{"kind":"all_of"}`, `{"kind":"quorum","k":2,"on_satisfied":"let_run"}`, ….
 void write(std::string& out, const GroupPolicy& policy);
 /// In the form of spec 04 section 5.1.
@@ -123,9 +124,11 @@ Fault read(const json& value, EventFamily& out);
 Fault read_bytes(const json& value, std::string& out);
 Fault read_signed(const json& value, std::int64_t low, std::int64_t high, std::int64_t& out);
 Fault read_unsigned(const json& value, std::uint64_t high, std::uint64_t& out);
+/// What is wrong with a value that is none of the words that `known` lists.
 Fault unknown_word(const json& value, std::string_view known);
 /// The words of enum_text(), as they are spelled.
 std::vector<std::string_view> words_of(std::string_view names);
+Fault unknown_word(const json& value, const std::vector<std::string_view>& words);
 
 /// Hyphenated, 32 digits, in braces or with `urn:uuid:`, of any case.
 std::optional<Uuid> parse_any_uuid(std::string_view text);
@@ -154,7 +157,7 @@ Fault read(const json& value, E& out) {
     const std::string* text = value.if_string();
     const auto word = text != nullptr ? parse_enum<E>(*text) : std::nullopt;
     if (!word) {
-        return unknown_word(value, enum_text(E{}));
+        return unknown_word(value, words_of(enum_text(E{})));
     }
     out = *word;
     return {};
@@ -178,10 +181,10 @@ Fault read(const json& value, std::vector<T>& out) {
     if (items == nullptr) {
         return ": expected an array";
     }
-    std::vector<T> read_items(items->size());
-    for (std::size_t i = 0; i < items->size(); ++i) {
-        if (Fault fault = read((*items)[i], read_items[i]); !fault.empty()) {
-            return "[" + std::to_string(i) + "]" + fault;
+    std::vector<T> read_items;  // grows: the first item may be the last that can be read
+    for (const json& item : *items) {
+        if (Fault fault = read(item, read_items.emplace_back()); !fault.empty()) {
+            return "[" + std::to_string(read_items.size() - 1) + "]" + fault;
         }
     }
     out = std::move(read_items);

@@ -104,7 +104,8 @@ struct Policy {
     bool operator==(const Policy&) const = default;
 
     /// Reads and checks a policy. Errors: `invalid_policy_json` (`malformed`, `<member>:<reason>`)
-    /// or `invalid_capabilities`. Null equals absent. An unknown type of backoff waits a second.
+    /// or `invalid_capabilities`. Null equals absent. An unknown type of backoff waits a second;
+    /// where unknown members are refused, so is it (`retry_policy.backoff.type:invalid_value`).
     static expected<Policy> parse(std::string_view text,
                                   UnknownMembers unknown = UnknownMembers::dropped);
     /// Normalised JSON; absent members are omitted. parse(to_json()) gives the same policy.

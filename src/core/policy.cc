@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace ff {
 namespace {
@@ -42,7 +43,7 @@ std::unexpected<Error> invalid(std::string_view member, std::string_view reason)
 /// One object of the policy and its dotted path. A member is read into a variable only when it is
 /// there: absent and null leave the default that stands in it.
 ///
-/// What nobody asked for is unknown: check_all_read() refuses it, if that is wanted.
+/// What nobody asked for is unknown: whole() refuses it, if that is wanted.
 class Reader {
   public:
     Reader(const js::Value& object, std::string path, UnknownMembers unknown)
@@ -55,13 +56,14 @@ class Reader {
 
     [[nodiscard]] bool refuses_unknown() const { return unknown_ == UnknownMembers::refused; }
 
-    [[nodiscard]] expected<void> check_all_read() const {
-        for (const auto& [name, value] : *object_.if_object()) {
-            if (refuses_unknown() && std::ranges::find(asked_, name) == asked_.end()) {
-                return invalid(path_of(name), "unknown");
-            }
+    /// What `read` makes of this object, when it has asked for all that stands in it.
+    template <class Read>
+    [[nodiscard]] std::invoke_result_t<Read, const Reader&> whole(Read read) const {
+        auto made = read(*this);
+        if (made) {
+            FF_TRY_VOID(check_all_read());
         }
-        return {};
+        return made;
     }
 
     [[nodiscard]] std::string path_of(std::string_view name) const {
@@ -196,11 +198,30 @@ class Reader {
     }
 
   private:
+    [[nodiscard]] expected<void> check_all_read() const {
+        for (const auto& [name, value] : *object_.if_object()) {
+            if (refuses_unknown() && std::ranges::find(asked_, name) == asked_.end()) {
+                return invalid(path_of(name), "unknown");
+            }
+        }
+        return {};
+    }
+
     const js::Value& object_;
     std::string path_;
     UnknownMembers unknown_;
     mutable std::vector<std::string_view> asked_;  ///< kept only for check_all_read()
 };
+
+/// Reads a nested object with `read` into `target`, unless it is absent.
+template <class Target, class Read>
+expected<void> read_nested(const Reader& reader, std::string_view name, Target& target, Read read) {
+    FF_TRY(const auto nested, reader.object(name));
+    if (nested) {
+        FF_TRY(target, nested->whole(read));
+    }
+    return {};
+}
 
 expected<Backoff> read_backoff(const Reader& reader) {
     std::string type;
@@ -229,11 +250,7 @@ expected<Backoff> read_backoff(const Reader& reader) {
 expected<RetryPolicy> read_retry(const Reader& reader) {
     RetryPolicy retry;
     FF_TRY_VOID(reader.integer("max_retries", retry.max_retries, max_retries_max));
-    FF_TRY(const auto backoff, reader.object("backoff"));
-    if (backoff) {
-        FF_TRY(retry.backoff, read_backoff(*backoff));
-        FF_TRY_VOID(backoff->check_all_read());
-    }
+    FF_TRY_VOID(read_nested(reader, "backoff", retry.backoff, read_backoff));
     FF_TRY(const js::Array* categories, reader.array("retryable_categories"));
     for (std::size_t i = 0; categories != nullptr && i < categories->size(); ++i) {
         const std::string* category = (*categories)[i].if_string();
@@ -261,6 +278,19 @@ expected<SuspensionPolicy> read_suspension(const Reader& reader) {
     return suspension;
 }
 
+expected<FallbackTier> read_tier(const Reader& reader) {
+    for (const std::string_view required : {"provider", "model"}) {
+        if (reader.find(required) == nullptr) {
+            return invalid(reader.path_of(required), "not_string");
+        }
+    }
+    FallbackTier tier;
+    FF_TRY_VOID(reader.string("provider", tier.provider));
+    FF_TRY_VOID(reader.string("model", tier.model));
+    FF_TRY_VOID(reader.integer("timeout_ms", tier.timeout_ms));
+    return tier;
+}
+
 expected<std::vector<FallbackTier>> read_fallback(const Reader& reader) {
     std::vector<FallbackTier> tiers;
     FF_TRY(const js::Array* array, reader.array("tiers"));
@@ -276,17 +306,7 @@ expected<std::vector<FallbackTier>> read_fallback(const Reader& reader) {
         if (element.if_object() == nullptr) {
             return invalid(path, "not_object");
         }
-        const Reader tier_reader = reader.inside(element, path);
-        for (const std::string_view required : {"provider", "model"}) {
-            if (tier_reader.find(required) == nullptr) {
-                return invalid(tier_reader.path_of(required), "not_string");
-            }
-        }
-        FallbackTier tier;
-        FF_TRY_VOID(tier_reader.string("provider", tier.provider));
-        FF_TRY_VOID(tier_reader.string("model", tier.model));
-        FF_TRY_VOID(tier_reader.integer("timeout_ms", tier.timeout_ms));
-        FF_TRY_VOID(tier_reader.check_all_read());
+        FF_TRY(FallbackTier tier, reader.inside(element, path).whole(read_tier));
         tiers.push_back(std::move(tier));
     }
     return tiers;
@@ -408,25 +428,7 @@ expected<Amounts> read_reserve(const Reader& reader) {
     return amounts;
 }
 
-/// Reads a nested object with `read` into `target`, an optional, unless it is absent.
-template <class Target, class Read>
-expected<void> read_nested(const Reader& reader, std::string_view name, Target& target, Read read) {
-    FF_TRY(const auto nested, reader.object(name));
-    if (nested) {
-        FF_TRY(target, read(*nested));
-        FF_TRY_VOID(nested->check_all_read());
-    }
-    return {};
-}
-
-}  // namespace
-
-expected<Policy> Policy::parse(std::string_view text, UnknownMembers unknown) {
-    const auto document = js::parse(text);
-    if (!document || document->if_object() == nullptr) {
-        return fail(ErrorCode::invalid_policy_json, "malformed");
-    }
-    const Reader reader(*document, "", unknown);
+expected<Policy> read_policy(const Reader& reader) {
     Policy policy;
     FF_TRY_VOID(reader.integer("priority", policy.priority, i32_max));
     FF_TRY_VOID(reader.integer("delay_until", policy.delay_until));
@@ -449,8 +451,17 @@ expected<Policy> Policy::parse(std::string_view text, UnknownMembers unknown) {
     FF_TRY_VOID(read_nested(reader, "stream_policy", policy.stream_policy, read_stream));
     FF_TRY_VOID(
         reader.integer("max_signals_per_execution", policy.max_signals_per_execution, u32_max));
-    FF_TRY_VOID(reader.check_all_read());
     return policy;
+}
+
+}  // namespace
+
+expected<Policy> Policy::parse(std::string_view text, UnknownMembers unknown) {
+    const auto document = js::parse(text);
+    if (!document || document->if_object() == nullptr) {
+        return fail(ErrorCode::invalid_policy_json, "malformed");
+    }
+    return Reader(*document, "", unknown).whole(read_policy);
 }
 
 // ------------------------------------------------------------------------------------- writing

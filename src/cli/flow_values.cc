@@ -174,9 +174,9 @@ expected<DurationMs> FlowValues::span(const DocMember& member) {
 expected<DurationMs> FlowValues::some_span(const DocMember& member) {
     FF_TRY(const DurationMs value, span(member));
     if (value == 0) {
-        return fault(member.value.at,
-                     fmt::format("{}: nothing is that quick; leave it out for no limit",
-                                 member.name));
+        return fault(
+            member.value.at,
+            fmt::format("{}: nothing is that quick; leave it out for no limit", member.name));
     }
     return value;
 }

@@ -143,7 +143,7 @@ expected<void> compare_schema(SqliteDb& db, int version, Check& check) {
 Check check_schema(SqliteDb& db) {
     Check check{"schema"};
     const int known = store::migrations().back().version;
-    const auto version = store::schema_version_of(db);
+    const auto version = store::version_of_store(db);
     if (!version) {
         const bool foreign = version.error().code == ErrorCode::store_open_failed;
         check.detail = foreign ? "not a FlowFabric store" : "could not be read";

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "store/member_types.h"
 #include "store/table_info.h"
 
 // A table calls a function with each of its columns and that column's member of the rows it is

@@ -398,6 +398,13 @@ expected<std::string> PgConnection::scalar(const std::string& text) {
                                        : std::string();
 }
 
+/// The first number is ours and arbitrary: whoever holds this lock migrates what is in the schema.
+/// Whatever the role's default is, who had to wait sees what the one before has done.
+const char* PgConnection::begin_migration() const {
+    return "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(70205846,"
+           " (SELECT CAST(oid AS integer) FROM pg_namespace WHERE nspname = current_schema()))";
+}
+
 void PgConnection::queue(const std::string& text, PgParams params) {
     queued_.push_back({&*texts_.insert(text).first, std::move(params)});
 }

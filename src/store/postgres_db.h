@@ -72,7 +72,7 @@ class PgParams final : public ValueSink {
     std::vector<Value> values_;
 };
 
-/// Rows of an answer, taken in order: step(), then the columns from the first on.
+/// Rows of an answer, taken in order: next(), then the columns from the first on.
 class PgRows final : public ValueSource {
   public:
     PgRows() = default;
@@ -102,12 +102,6 @@ class PgRows final : public ValueSource {
 
 class PgConnection final : public SqlDb {
   public:
-    /// The first number is ours and arbitrary: whoever holds this lock migrates what is in the
-    /// schema. Whatever the role's default is, who had to wait sees what the one before has done.
-    static constexpr const char* migration_begin =
-        "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(70205846,"
-        " (SELECT CAST(oid AS integer) FROM pg_namespace WHERE nspname = current_schema()))";
-
     /// `store_open_failed` in one line that says what to do, without the password.
     static expected<std::unique_ptr<PgConnection>> open(const std::string& url);
     ~PgConnection();
@@ -121,7 +115,7 @@ class PgConnection final : public SqlDb {
     /// `store_open_failed` when a table of another program has a name of ours.
     expected<int> schema_version() override;
     [[nodiscard]] Dialect dialect() const override { return Dialect::postgres; }
-    [[nodiscard]] const char* begin_migration() const override { return migration_begin; }
+    [[nodiscard]] const char* begin_migration() const override;
 
     // ------------------------------------------------------------------------------- together
 

@@ -263,7 +263,7 @@ void PostgresStore::collect_flows(Snapshot& snapshot, DurationMs retention_defau
             erase_attachments(writes, LimitTarget::flow, id.to_string());
             core::Flow gone;
             gone.id = id;
-            writes.erased_flows.erase(std::move(gone));
+            writes.erased_flows.erase(gone);
         }
     }
     for (const auto& [key, edge] : snapshot.edges) {

@@ -112,8 +112,7 @@ inline const std::string edges_by_downstream =
     sql::select_where<core::Edge>("downstream_id = ANY($1)");
 inline const std::string edges_by_key = select_keys<core::Edge>({"flow_id", "edge_id"});
 inline const std::string spell_out_edges = sql::spell_out_edges("= ANY($1)");
-inline const std::string groups_by_key =
-    select_keys<core::EdgeGroup>({"flow_id", "downstream_id"});
+inline const std::string groups_by_key = select_keys<core::EdgeGroup>({"flow_id", "downstream_id"});
 inline const std::string work_by_keys =
     select_keys<core::FlowWork>({"flow_id", "kind", "execution_id"});
 // Work that another process is at is passed over.
@@ -161,8 +160,7 @@ inline const std::string satisfiers_by_key =
 // So are the streams of its attempts.
 inline const std::string stream_metas_by_key =
     select_keys<core::StreamMeta>({"eid", "attempt_index"});
-inline const std::string summaries_by_key =
-    select_keys<core::SummaryRow>({"eid", "attempt_index"});
+inline const std::string summaries_by_key = select_keys<core::SummaryRow>({"eid", "attempt_index"});
 
 inline const std::string own_transaction = "SELECT CAST(pg_current_xact_id() AS text)";
 

@@ -43,12 +43,11 @@ expected<void> PostgresStore::start(const Location& location, const EngineOption
     self_ = random_word();
     warn_ = options.warn ? options.warn : [](std::string_view) {};
     readers_max_ = std::max(1, options.pool_size - 1);
-    session_settings_ =
-        std::string(plan_settings) +
-        "SET idle_in_transaction_session_timeout = 60000; SET lock_timeout = 2000;"
-        "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;"
-        "SET tcp_keepalives_count = 3; SET statement_timeout = " +
-        std::to_string(options.statement_timeout_ms) + ";";
+    session_settings_ = std::string(plan_settings) +
+                        "SET idle_in_transaction_session_timeout = 60000; SET lock_timeout = 2000;"
+                        "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;"
+                        "SET tcp_keepalives_count = 3; SET statement_timeout = " +
+                        std::to_string(options.statement_timeout_ms) + ";";
     if (options.synchronous == EngineOptions::Synchronous::normal) {
         session_settings_ += "SET synchronous_commit = off;";
     }

@@ -12,10 +12,10 @@ std::string counter_less(int parameter) {
 
 /// The masked columns and what stands for them behind unnest.
 struct PgColumns {
-    std::string names;    ///< a, b, c
-    std::string arrays;   ///< $1, $2, $3, if 1 is first
-    std::string values;   ///< u.a, u.b, u.c with numbers of events worked out
-    std::string sets;     ///< a = u.a, … without the key
+    std::string names;   ///< a, b, c
+    std::string arrays;  ///< $1, $2, $3, if 1 is first
+    std::string values;  ///< u.a, u.b, u.c with numbers of events worked out
+    std::string sets;    ///< a = u.a, … without the key
     std::vector<std::string> key;
     bool numbered = false;
     int next;  ///< the number of the next parameter

@@ -432,7 +432,7 @@ expected<void> PostgresStore::commit(Snapshot& snapshot, TimestampMs now,
                      writes.signals.size() + writes.satisfiers.size() + writes.events.size() +
                      writes.log_events.size();
     upkeep_->note_commit(writes.sides.ready.erased() + writes.sides.timers.erased() +
-                          writes.sides.turns.erased() + writes.work.erased());
+                         writes.sides.turns.erased() + writes.work.erased());
     return {};
 }
 

@@ -136,7 +136,7 @@ constexpr int turns_since = 9;
 
 /// Nobody migrates and, where there are tables already, nobody writes from here on.
 expected<void> PostgresImport::lock_once() {
-    FF_TRY_VOID(db_->execute(PgConnection::migration_begin));
+    FF_TRY_VOID(db_->execute(db_->begin_migration()));
     FF_TRY_VOID(db_->execute(transfer_settings));
     FF_TRY(const int version, db_->schema_version());
     if (version == 0) {

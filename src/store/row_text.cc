@@ -195,17 +195,6 @@ void each_value(Columns columns, const void* row, ColumnMask mask, const TakeVal
     }
 }
 
-TakeValue binder(ValueSink& statement) {
-    return [&](const ColumnInfo&, const StoredValue& value) {
-        switch (value.type) {
-            case StoredValue::Type::null: statement.null(); break;
-            case StoredValue::Type::integer: statement.integer(value.number); break;
-            case StoredValue::Type::text: statement.text_copy(std::string(value.bytes)); break;
-            case StoredValue::Type::bytes: statement.bytes_copy(std::string(value.bytes)); break;
-        }
-    };
-}
-
 void append_row(std::string& out, const TableInfo& table, const void* row) {
     out += '{';
     each_value(table.columns, row, table.insert_mask(row),

@@ -28,21 +28,10 @@ using TakeValue = std::function<void(const ColumnInfo&, const StoredValue&)>;
 /// Calls with each masked column, in column order.
 void each_value(Columns columns, const void* row, ColumnMask mask, const TakeValue& take);
 
-/// Binds values to a statement, which keeps copies of them.
-TakeValue binder(ValueSink& statement);
-
 /// `{"column":value,…}`, without those that are null.
 void append_row(std::string& out, const TableInfo& table, const void* row);
-template <class Row>
-void append_row(std::string& out, const Row& row) {
-    append_row(out, table_info<Row>, &row);
-}
 
 /// Takes every column. Answers `<column>: <what is wrong with it>`, or empty.
 std::string take_row_text(const js::Value& object, const TableInfo& table, void* row);
-template <class Row>
-std::string take_row_text(const js::Value& object, Row& row) {
-    return take_row_text(object, table_info<Row>, &row);
-}
 
 }  // namespace ff::store

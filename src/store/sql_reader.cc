@@ -39,7 +39,7 @@ expected<std::optional<core::Attempt>> SqlReader::attempt(Eid eid, std::uint32_t
 }
 
 expected<core::Route> SqlReader::route(RouteId id) {
-    SqlStatement& s = statements_->get(sql::select_where<core::Route>("route = $1"));
+    SqlStatement& s = statements_->get(sql::route_by_id);
     s.integer(id);
     FF_TRY(auto row, select_one<core::Route>(s));
     if (!row) {

@@ -18,7 +18,8 @@ class ValueSink {
   public:
     virtual void null() = 0;
     virtual void integer(std::int64_t value) = 0;
-    // What these are given stays where it is until the sink was used.
+    // What these are given stays where it is until the sink was used: for a statement until its
+    // reset(), since it may be read with each step.
     virtual void text(std::string_view value) = 0;
     virtual void bytes(std::string_view value) = 0;
     // What these are given may go.
@@ -46,6 +47,9 @@ class ValueSource {
 
 /// A statement, used as: bind in order with the calls of the sink, then step() until it gives
 /// false; reset() before the next use (run() does both). Also the source of the current row.
+///
+/// After an error of step() or run() it is as after reset(). What check() finds ends nothing: who
+/// gives up the rows that are left calls reset().
 class SqlStatement : public ValueSink, public ValueSource {
   public:
     using ValueSink::bytes;
@@ -57,6 +61,7 @@ class SqlStatement : public ValueSink, public ValueSource {
     virtual expected<bool> step() = 0;
     /// Steps to the end, then resets.
     virtual expected<void> run() = 0;
+    /// Every parameter is to be bound anew, there is no row, and whatever was wrong is forgotten.
     virtual void reset() = 0;
     /// `corruption` if any column was corrupt since the last step.
     [[nodiscard]] virtual expected<void> check() const = 0;
@@ -76,7 +81,8 @@ class SqlStatements {
 class SqlDb {
   public:
     [[nodiscard]] virtual Dialect dialect() const = 0;
-    /// Starts a transaction which no other process can migrate beside.
+    /// A text that begins a transaction which no other process can migrate beside; empty when one
+    /// is under way already.
     [[nodiscard]] virtual const char* begin_migration() const = 0;
     /// Of the store in it; 0 when there is none yet.
     virtual expected<int> schema_version() = 0;

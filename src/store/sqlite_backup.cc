@@ -73,7 +73,7 @@ expected<void> copy_pages(SqliteDb& from, SqliteDb& to, const BackupOptions& opt
 /// Reads the copy as a store and compares it with what was seen in the source.
 expected<void> verify(const std::string& path, const std::string& executions, bool quick) {
     FF_TRY(const StoreFile copy, open_store_path(path));
-    FF_TRY_VOID(schema_version_of(*copy.db));
+    FF_TRY_VOID(version_of_store(*copy.db));
     FF_TRY(std::string sound,
            copy.db->scalar(quick ? "PRAGMA quick_check(1)" : "PRAGMA integrity_check(1)"));
     if (sound != "ok") {
@@ -94,7 +94,7 @@ expected<void> verify(const std::string& path, const std::string& executions, bo
 expected<BackupSummary> backup_sqlite(const Location& from, const std::string& to,
                                       const BackupOptions& options) {
     FF_TRY(const StoreFile source, open_store_path(from.target));
-    FF_TRY_VOID(schema_version_of(*source.db));  // a store of any version
+    FF_TRY_VOID(version_of_store(*source.db));  // a store of any version
     FF_TRY_VOID(check_target(source.path, canonical_path(to)));
     FF_TRY(PlacedFile copy, PlacedFile::make(to, options.existing));
     FF_TRY_VOID(source.db->execute("BEGIN"));

@@ -78,7 +78,9 @@ Statement& Statement::operator=(Statement&& other) noexcept {
         db_ = other.db_;
         handle_ = std::exchange(other.handle_, nullptr);
         parameter_ = 0;
+        bind_fault_ = SQLITE_OK;
         column_ = 0;
+        corrupt_.clear();
     }
     return *this;
 }
@@ -119,7 +121,7 @@ expected<bool> Statement::step() {
     corrupt_.clear();
     if (bind_fault_ != SQLITE_OK) {
         // What was bound before would be written in its place.
-        Error error = sqlite_error(db_, std::exchange(bind_fault_, SQLITE_OK), "binding a value");
+        Error error = sqlite_error(db_, bind_fault_, "binding a value");
         reset();
         return std::unexpected(std::move(error));
     }
@@ -149,7 +151,9 @@ expected<void> Statement::run() {
 void Statement::reset() {
     sqlite3_reset(handle_);
     parameter_ = 0;
+    bind_fault_ = SQLITE_OK;
     column_ = 0;
+    corrupt_.clear();
 }
 
 bool Statement::is_null() const { return sqlite3_column_type(handle_, column_) == SQLITE_NULL; }

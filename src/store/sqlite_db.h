@@ -55,7 +55,7 @@ class Statement final : public SqlStatement {
     sqlite3* db_ = nullptr;
     sqlite3_stmt* handle_ = nullptr;
     int parameter_ = 0;
-    int bind_fault_ = 0;  ///< the first since the last step
+    int bind_fault_ = 0;  ///< the first since the last reset()
     int column_ = 0;
     std::string corrupt_;
 };

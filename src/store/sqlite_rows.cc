@@ -23,23 +23,31 @@ Statement& StatementCache::get(const std::string& text) {
 }
 
 expected<void> TableWriter::insert(const void* row) {
-    return write(inserts_, row, table_.insert_mask(row), "INSERT INTO ");
+    return insert_one(row, table_.insert_mask(row));
+}
+
+expected<void> TableWriter::insert_one(const void* row, ColumnMask mask) {
+    return write(inserts_, row, mask, "INSERT INTO ");
 }
 
 expected<void> TableWriter::insert_all(const std::vector<const void*>& rows) {
+    // Every insert names something, so no row has the mask of what is behind the last.
+    const auto mask_of = [&](std::size_t i) {
+        return i < rows.size() ? table_.insert_mask(rows[i]) : ColumnMask{0};
+    };
+    ColumnMask next = mask_of(0);
     for (std::size_t at = 0; at < rows.size();) {
-        const ColumnMask mask = table_.insert_mask(rows[at]);
-        std::size_t end = at + 1;
-        while (end < rows.size() && end - at < rows_at_once &&
-               table_.insert_mask(rows[end]) == mask) {
-            ++end;
-        }
+        const ColumnMask mask = next;
+        std::size_t end = at;
+        do {
+            next = mask_of(++end);
+        } while (next == mask && end - at < rows_at_once);
         if (end - at == rows_at_once) {
             FF_TRY_VOID(insert_set(rows.data() + at, mask));
             at = end;
         }
         for (; at < end; ++at) {
-            FF_TRY_VOID(insert(rows[at]));
+            FF_TRY_VOID(insert_one(rows[at], mask));
         }
     }
     return {};

@@ -40,6 +40,7 @@ class TableWriter {
 
     expected<void> write(Statements& statements, const void* row, ColumnMask mask,
                          const std::string& verb);
+    expected<void> insert_one(const void* row, ColumnMask mask);
     expected<void> insert_set(const void* const* rows, ColumnMask mask);
 
     SqliteDb& db_;
@@ -62,7 +63,7 @@ class RowWriter {
     /// Rows whose keys are new, many with one statement where they have the same columns: that
     /// costs a fifth less for each.
     expected<void> insert_all(const std::vector<const Row*>& rows) {
-        return writer_.insert_all({rows.begin(), rows.end()});
+        return writer_.insert_all(std::vector<const void*>(rows.begin(), rows.end()));
     }
     /// A row that may replace one of the same key.
     expected<void> put(const Row& row) { return writer_.put(&row); }

@@ -10,11 +10,11 @@
 #include "store/catalogue.h"
 #include "store/placed_file.h"
 #include "store/ready_row.h"
-#include "store/row_text.h"
 #include "store/sqlite_internal.h"
 #include "store/sqlite_rows.h"
 #include "store/store_file.h"
 #include "store/transfer_sql.h"
+#include "store/value_codec.h"
 
 namespace ff::store {
 
@@ -31,7 +31,7 @@ class SqliteExport final : public ExportSource {
     expected<void> start() {
         FF_TRY_VOID(check_known_schema(file_));
         FF_TRY_VOID(file_.db->execute("BEGIN"));
-        FF_TRY(const int schema, schema_version_of(*file_.db));  // the first read fixes the view
+        FF_TRY(const int schema, version_of_store(*file_.db));  // the first read fixes the view
         FF_TRY(facts_, facts_of(*file_.db, schema));
         return {};
     }
@@ -94,7 +94,7 @@ expected<void> SqliteImport::begin(const StoreFacts& facts) {
     FF_TRY(const std::string made,
            db().scalar("SELECT 1 FROM sqlite_master WHERE name = 'ff_exec_core'"));
     if (!made.empty()) {
-        FF_TRY(const int version, schema_version_of(db()));
+        FF_TRY(const int version, version_of_store(db()));
         FF_TRY_VOID(check_empty(db(), version, file_.path));
     }
     FF_TRY_VOID(
@@ -116,7 +116,7 @@ expected<void> SqliteImport::write(const RowBatch& rows) {
             insert = &statements_.get(insert_text(table, mask));
             columns = mask;
         }
-        each_value(table.columns, list[i], *columns, binder(*insert));
+        put_columns(*insert, table.columns, list[i], *columns);
         FF_TRY_VOID(run_insert(*insert, i));
     }
     return write_side_rows(side_rows(list));

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -29,12 +28,6 @@ std::uint64_t size_of(const std::string& path) {
     std::error_code failed;
     const auto size = fs::file_size(path, failed);
     return failed ? 0 : size;
-}
-
-int as_int(const std::string& text) {
-    int value = 0;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
 }
 
 /// Reads something, so that a file that is no database, or cannot be read, shows itself.
@@ -228,20 +221,17 @@ std::string fault_text(const Error& error, const SqliteDb& db) {
     }
 }
 
-expected<int> schema_version_of(SqliteDb& db) {
-    FF_TRY(const std::string exists,
-           db.scalar("SELECT 1 FROM sqlite_master WHERE name = 'ff_schema_migration'"));
-    if (exists.empty()) {
+expected<int> version_of_store(SqliteDb& db) {
+    FF_TRY(const int version, db.schema_version());
+    if (version == 0) {
         return ff::fail(ErrorCode::store_open_failed,
-                        db.file() + " is not a FlowFabric store: it has no schema table");
+                        db.file() + " is not a FlowFabric store: nothing was made in it yet");
     }
-    FF_TRY(const std::string version,
-           db.scalar("SELECT COALESCE(MAX(version), 0) FROM ff_schema_migration"));
-    return as_int(version);
+    return version;
 }
 
 expected<void> check_known_schema(const StoreFile& file) {
-    FF_TRY(const int version, schema_version_of(*file.db));
+    FF_TRY(const int version, version_of_store(*file.db));
     if (auto known = check_known_version(version); !known) {
         Error error = std::move(known).error();
         error.detail = file.path + ": " + error.detail;

@@ -63,8 +63,8 @@ std::optional<Damage> damage_of(const Error& error);
 /// called before `db` is used again.
 std::string fault_text(const Error& error, const SqliteDb& db);
 
-/// The schema version of a FlowFabric store, or `store_open_failed` when it is something else.
-expected<int> schema_version_of(SqliteDb& db);
+/// SqliteDb::schema_version() where a store has to be: `store_open_failed` when there is none.
+expected<int> version_of_store(SqliteDb& db);
 /// Refuses a schema this program does not know exactly: `schema_too_new`, or `store_open_failed`
 /// for an older one. Afterwards every text of the catalogue prepares.
 expected<void> check_known_schema(const StoreFile& file);

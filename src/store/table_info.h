@@ -16,14 +16,9 @@ namespace ff::store {
 /// How a value is kept.
 enum class Kind : std::uint8_t { integer, text, bytes };
 
-/// What is done with members of a type, whichever column they are; see value_codec.h.
+/// What is done with members of a type, whichever column they are; see value_codec.h. There is one
+/// for each type in member_types.h.
 struct MemberType;
-
-/// One for each type that a member of a record has. Those there are stand in member_types.cc.
-template <class T>
-struct MemberOf {
-    static const MemberType type;
-};
 
 /// A column and the member of a record that it keeps. What goes over columns is compiled once, for
 /// all tables: it is given a record by its address, and finds the members there.
@@ -74,21 +69,28 @@ struct TableInfo {
     RecordType record;
 
     [[nodiscard]] ColumnMask key_mask() const { return (ColumnMask{1} << key_columns) - 1; }
+    [[nodiscard]] ColumnMask named_mask() const { return (ColumnMask{1} << named_columns) - 1; }
     [[nodiscard]] ColumnMask all_columns() const {
         return ~ColumnMask{0} >> (columns_max - columns.size());
     }
     /// What an insert of this row has to name.
     [[nodiscard]] ColumnMask insert_mask(const void* row) const {
-        return difference(columns, row, record.unset()) | ((ColumnMask{1} << named_columns) - 1);
+        return difference(columns, row, record.unset()) | named_mask();
     }
 };
 
-/// Collects the columns of a table.
+/// Collects the columns of a table. Those there is no room for are counted all the same, so that
+/// they are refused in words.
 struct ColumnCollector {
     std::array<ColumnInfo, columns_max> columns{};
     std::size_t count = 0;
 
-    constexpr void operator()(const ColumnInfo& column) { columns[count++] = column; }
+    constexpr void operator()(const ColumnInfo& column) {
+        if (count < columns_max) {
+            columns[count] = column;
+        }
+        ++count;
+    }
 };
 
 template <class Row>
@@ -98,6 +100,7 @@ inline constexpr auto columns_of = [] {
         Table<Row>::columns(collector);
         return collector;
     }();
+    static_assert(all.count <= columns_max, "a ColumnMask has 64 bits");
     std::array<ColumnInfo, all.count> out{};
     std::copy_n(all.columns.begin(), all.count, out.begin());
     return out;
@@ -138,19 +141,29 @@ constexpr int since_of() {
 }
 
 template <class Row>
-inline constexpr TableInfo table_info{.name = Table<Row>::name,
-                                      .source = source_of<Row>(),
-                                      .since = since_of<Row>(),
-                                      .columns = columns_of<Row>,
-                                      .key_columns = Table<Row>::key_columns,
-                                      .named_columns = Table<Row>::named_columns,
-                                      .record = record_type<Row>()};
+constexpr TableInfo make_table_info() {
+    constexpr std::size_t keys = Table<Row>::key_columns;
+    constexpr std::size_t named = Table<Row>::named_columns;
+    static_assert(0 < keys && keys <= named, "every insert names the key");
+    static_assert(named <= columns_of<Row>.size(), "a table has the columns that inserts name");
+    static_assert(named < columns_max, "a mask of the named columns is made by a shift");
+    return {.name = Table<Row>::name,
+            .source = source_of<Row>(),
+            .since = since_of<Row>(),
+            .columns = columns_of<Row>,
+            .key_columns = keys,
+            .named_columns = named,
+            .record = record_type<Row>()};
+}
+
+template <class Row>
+inline constexpr TableInfo table_info = make_table_info<Row>();
 
 /// Records of one table to look at.
 class RowsView {
   public:
     template <class Row>
-    RowsView(const std::vector<Row>& rows)
+    explicit RowsView(const std::vector<Row>& rows)
         : table_(&table_info<Row>), bytes_(std::as_bytes(std::span(rows))) {}
     RowsView(const TableInfo& table, std::span<const std::byte> bytes)
         : table_(&table), bytes_(bytes) {}
@@ -187,36 +200,6 @@ class RowList {
     const TableInfo* table_;
     void* list_;
 };
-
-// --------------------------------------------------------------- the same, by the record's type
-
-template <class Row>
-inline constexpr std::size_t column_count = columns_of<Row>.size();
-
-/// Calls `fn(column, row.member...)` for each column, with the member's type. For tests: it makes
-/// code for every column.
-template <class Row, class Fn, class... Rows>
-void for_each_column(Fn&& fn, Rows&... rows) {
-    Table<Row>::columns(fn, rows...);
-}
-
-template <class Row>
-ColumnMask difference(const Row& a, const Row& b) {
-    return difference(columns_of<Row>, &a, &b);
-}
-template <class Row>
-constexpr ColumnMask key_mask() {
-    return (ColumnMask{1} << Table<Row>::key_columns) - 1;
-}
-template <class Row>
-ColumnMask insert_mask(const Row& row) {
-    static_assert(Table<Row>::named_columns >= Table<Row>::key_columns);
-    return table_info<Row>.insert_mask(&row);
-}
-template <class Row>
-constexpr ColumnMask all_columns() {
-    return ~ColumnMask{0} >> (columns_max - column_count<Row>);
-}
 
 // ------------------------------------------------------------------------ texts of statements
 

@@ -649,6 +649,4 @@ struct Table<core::SummaryRow> {
 #undef FF_COLUMNS
 #pragma GCC diagnostic pop
 
-static_assert(column_count<core::Execution> <= columns_max, "a ColumnMask has 64 bits");
-
 }  // namespace ff::store

@@ -10,13 +10,29 @@
 
 namespace ff::store {
 
+namespace {
+
+/// Binds copies: the row that a page begins behind goes before the page is read.
+TakeValue key_binder(ValueSink& statement) {
+    return [&](const ColumnInfo&, const StoredValue& value) {
+        switch (value.type) {
+            case StoredValue::Type::null: statement.null(); break;
+            case StoredValue::Type::integer: statement.integer(value.number); break;
+            case StoredValue::Type::text: statement.text_copy(std::string(value.bytes)); break;
+            case StoredValue::Type::bytes: statement.bytes_copy(std::string(value.bytes)); break;
+        }
+    };
+}
+
+}  // namespace
+
 expected<void> next_page_on(SqlStatements& statements, RowBatch& batch, std::size_t limit) {
     RowList list = list_of(batch);
     const RowsView rows = list.view();
     const TableInfo& table = list.table();
     SqlStatement& s = statements.get(rows.empty() ? first_page_text(table) : next_page_text(table));
     if (!rows.empty()) {
-        each_value(table.columns, rows[rows.size() - 1], table.key_mask(), binder(s));
+        each_value(table.columns, rows[rows.size() - 1], table.key_mask(), key_binder(s));
     }
     s.integer(static_cast<std::int64_t>(limit));
     list.clear();

@@ -37,17 +37,17 @@ std::string encode_extra(const core::ExecutionExtra& extra);
 std::optional<core::ExecutionExtra> decode_extra(std::string_view text);
 
 template <class T>
-struct is_uuid_id : std::false_type {};
+inline constexpr bool is_uuid_id = false;
 template <class Tag>
-struct is_uuid_id<UuidId<Tag>> : std::true_type {};
+inline constexpr bool is_uuid_id<UuidId<Tag>> = true;
 template <class T>
-struct is_optional : std::false_type {};
+inline constexpr bool is_optional = false;
 template <class T>
-struct is_optional<std::optional<T>> : std::true_type {};
+inline constexpr bool is_optional<std::optional<T>> = true;
 
 template <class T>
 void put_value(ValueSink& sink, Kind kind, const T& value) {
-    if constexpr (is_optional<T>::value) {
+    if constexpr (is_optional<T>) {
         if (value) {
             put_value(sink, kind, *value);
         } else {
@@ -55,7 +55,7 @@ void put_value(ValueSink& sink, Kind kind, const T& value) {
         }
     } else if constexpr (std::is_enum_v<T> || std::integral<T>) {
         sink.integer(static_cast<std::int64_t>(value));
-    } else if constexpr (is_uuid_id<T>::value) {
+    } else if constexpr (is_uuid_id<T>) {
         sink.bytes({reinterpret_cast<const char*>(value.uuid.bytes.data()), 16});
     } else if constexpr (std::is_same_v<T, ExecutionId>) {
         sink.bytes_copy(value.raw());
@@ -104,11 +104,11 @@ void take_decoded(ValueSource& source, const char* name,
     }
 }
 
-/// Reads the next column into `value`. Throws nothing; a value that cannot be what it should be
-/// marks the source as corrupt with the column's name.
+/// Reads the next column into `value`. No fault of it is an exception: a value that cannot be what
+/// it should be marks the source as corrupt with the column's name.
 template <class T>
 void take_value(ValueSource& source, const char* name, T& value) {
-    if constexpr (is_optional<T>::value) {
+    if constexpr (is_optional<T>) {
         if (source.is_null()) {
             value.reset();
             source.skip();
@@ -132,7 +132,7 @@ void take_value(ValueSource& source, const char* name, T& value) {
         } else {
             value = static_cast<T>(n);
         }
-    } else if constexpr (is_uuid_id<T>::value) {
+    } else if constexpr (is_uuid_id<T>) {
         if (auto uuid = Uuid::from_raw(source.bytes())) {
             value.uuid = *uuid;
         } else {
@@ -177,10 +177,6 @@ struct MemberType {
 
 /// Puts the masked columns of a row, in column order.
 void put_columns(ValueSink& sink, Columns columns, const void* row, ColumnMask mask);
-template <class Row>
-void put_columns(ValueSink& sink, const Row& row, ColumnMask mask) {
-    put_columns(sink, columns_of<Row>, &row, mask);
-}
 
 /// Takes all columns of a row, in column order.
 void take_columns(ValueSource& source, Columns columns, void* row);

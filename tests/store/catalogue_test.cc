@@ -257,9 +257,9 @@ TEST(Catalogue, a_sort_is_made_only_where_the_rows_are_as_few_as_leases) {
 
 TEST(Catalogue, updates_and_deletes_by_key_use_the_key) {
     auto db = fresh_database();
-    EXPECT_EQ(
-        plan(*db, update_text(table_info<core::Execution>, all_columns<core::Execution>() & ~1U)),
-        "SEARCH ff_exec_core USING INTEGER PRIMARY KEY (rowid=?); ");
+    const TableInfo& executions = table_info<core::Execution>;
+    EXPECT_EQ(plan(*db, update_text(executions, executions.all_columns() & ~executions.key_mask())),
+              "SEARCH ff_exec_core USING INTEGER PRIMARY KEY (rowid=?); ");
     EXPECT_EQ(plan(*db, delete_text(table_info<core::WorkerRow>)),
               "SEARCH ff_worker_registry USING PRIMARY KEY (namespace=? AND"
               " worker_instance_id=?); ");

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "store/implied.h"
-#include "store/tables.h"
+#include "store/typed_rows.h"
 
 namespace ff::store::test {
 namespace {

@@ -1,6 +1,6 @@
 // The rows of limits on every store.
 #include "store/contract.h"
-#include "store/tables.h"
+#include "store/typed_rows.h"
 
 namespace ff::store::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "store/tables.h"
+#include "store/typed_rows.h"
 
 namespace ff::store::test {
 namespace {

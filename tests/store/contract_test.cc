@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "store/memory_store.h"
-#include "store/tables.h"
+#include "store/typed_rows.h"
 
 namespace ff::store::test {
 namespace {

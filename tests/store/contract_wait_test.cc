@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "store/tables.h"
+#include "store/typed_rows.h"
 
 namespace ff::store::test {
 namespace {

@@ -12,6 +12,7 @@
 
 #include "store/contract.h"
 #include "store/memory_store.h"
+#include "store/typed_rows.h"
 #include "store/value_codec.h"
 #include "support/postgres.h"
 
@@ -36,7 +37,7 @@ using Random = SeededIdSource;
 
 template <class T>
 void randomise(Random& random, T& value) {
-    if constexpr (is_optional<T>::value) {
+    if constexpr (is_optional<T>) {
         if (random.uniform(1) == 0) {
             value.reset();
         } else {
@@ -48,7 +49,7 @@ void randomise(Random& random, T& value) {
         value = static_cast<T>(random.uniform(enum_count<T> - 1));
     } else if constexpr (std::integral<T>) {
         value = static_cast<T>(random.uniform(50));
-    } else if constexpr (is_uuid_id<T>::value) {
+    } else if constexpr (is_uuid_id<T>) {
         value.uuid = uuid_of(random.uniform(3));
     } else if constexpr (std::is_same_v<T, ExecutionId>) {
         value = id_of(random.uniform(3));
@@ -512,7 +513,7 @@ class Picture {
             std::ostringstream os;
             if constexpr (requires { Table<Row>::name; }) {
                 Text sink;
-                put_columns(sink, row, all_columns<Row>());
+                put_columns(sink, columns_of<Row>, &row, all_columns<Row>());
                 os << sink.out;
             } else if constexpr (std::is_same_v<Row, core::ReadyKey>) {
                 os << row.route << '|' << row.rank << '|' << row.place << '|' << row.eid;

@@ -166,8 +166,8 @@ TEST_F(LocationTest, a_link_has_the_identity_of_what_it_leads_to) {
 }
 
 TEST_F(LocationTest, AWordAndAColonIsNotAFile) {
-    for (const char* text : {"postgres:x", "foo:bar", "mysql://host/db", "redis:6379", "127.0.0.1:9090",
-                             "[::1]:9090", "my.host:80"}) {
+    for (const char* text : {"postgres:x", "foo:bar", "mysql://host/db", "redis:6379",
+                             "127.0.0.1:9090", "[::1]:9090", "my.host:80"}) {
         const auto location = parse_location(text);
         ASSERT_FALSE(location) << text;
         EXPECT_EQ(location.error().code, ErrorCode::invalid_config) << text;

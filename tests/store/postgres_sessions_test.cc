@@ -26,7 +26,7 @@ TEST_F(PostgresSessions, openers_of_a_role_with_its_own_isolation_migrate_once) 
 TEST_F(PostgresSessions, a_migration_elsewhere_in_the_database_is_not_waited_for) {
     auto other = PgConnection::open(support::postgres_store(folder_.file("other")));
     ASSERT_TRUE(other) << other.error().message();
-    ASSERT_TRUE((*other)->execute(PgConnection::migration_begin));
+    ASSERT_TRUE((*other)->execute((*other)->begin_migration()));
     auto store = open_at(url_ + "%20-clock_timeout%3D2000");
     EXPECT_TRUE(store) << store.error().message();
 }

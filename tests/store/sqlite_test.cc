@@ -380,10 +380,13 @@ TEST_F(SqliteFile, a_database_of_another_program_is_refused_and_left_alone) {
     expect_refused(ErrorCode::store_open_failed, {path(), "another program", "another file"});
     const auto looked = open_store_path(path());
     ASSERT_TRUE(looked);
-    const auto version = schema_version_of(*looked->db);
+    const auto version = version_of_store(*looked->db);
     ASSERT_FALSE(version);
+    EXPECT_EQ(version.error().code, ErrorCode::store_open_failed);
     EXPECT_EQ(version.error().detail,
-              path() + " is not a FlowFabric store: it has no schema table");
+              path() +
+                  " is not a FlowFabric store: it holds tables of another program; name"
+                  " another file");
     EXPECT_EQ(bytes_of(path()), before);
     EXPECT_FALSE(fs::exists(path() + "-wal"));
 }

@@ -5,10 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <functional>
 
-#include "store/contract.h"
+#include "store/migrate.h"
+#include "store/postgres_fixture.h"
+#include "store/postgres_rows.h"
 #include "store/sqlite_rows.h"
 #include "store/sqlite_store.h"
+#include "store/transfer.h"
+#include "store/typed_rows.h"
 #include "store/value_codec.h"
 
 namespace ff::store::test {
@@ -23,9 +28,9 @@ TEST(Tables, a_difference_names_the_columns_that_differ) {
     EXPECT_EQ(difference(a, Lane{"default", LaneState::paused, 1}), 0b010U);
     EXPECT_EQ(difference(a, Lane{"default", LaneState::active, 2}), 0b100U);
     EXPECT_EQ(difference(a, Lane{}), 0b101U);
-    EXPECT_EQ(all_columns<Lane>(), 0b111U);
-    EXPECT_EQ(key_mask<Lane>(), 0b001U);
-    EXPECT_EQ(key_mask<core::Attempt>(), 0b011U);
+    EXPECT_EQ(table_info<Lane>.all_columns(), 0b111U);
+    EXPECT_EQ(table_info<Lane>.key_mask(), 0b001U);
+    EXPECT_EQ(table_info<core::Attempt>.key_mask(), 0b011U);
 }
 
 TEST(Tables, an_empty_value_differs_from_an_absent_one) {
@@ -37,21 +42,25 @@ TEST(Tables, an_empty_value_differs_from_an_absent_one) {
               "INSERT INTO ff_attempt (result) VALUES ($1)");
 }
 
+/// What an insert of a record that nothing was done to has to name.
+ColumnMask unset_mask(const TableInfo& table) { return table.insert_mask(table.record.unset()); }
+
 TEST(Tables, an_insert_always_names_the_key_and_what_has_no_default) {
-    EXPECT_EQ(insert_mask(Lane{}), 0b001U);
-    EXPECT_EQ(insert_mask(Lane{"x", LaneState::draining, 0}), 0b011U);
-    EXPECT_EQ(insert_text(table_info<core::Execution>, insert_mask(core::Execution{})),
+    EXPECT_EQ(unset_mask(table_info<Lane>), 0b001U);
+    const Lane lane{"x", LaneState::draining, 0};
+    EXPECT_EQ(table_info<Lane>.insert_mask(&lane), 0b011U);
+    EXPECT_EQ(insert_text(table_info<core::Execution>, unset_mask(table_info<core::Execution>)),
               "INSERT INTO ff_exec_core (eid, id) VALUES ($1, $2)");
-    EXPECT_EQ(
-        insert_text(table_info<core::IdempotencyEntry>, insert_mask(core::IdempotencyEntry{})),
-        "INSERT INTO ff_idempotency (namespace, idempotency_key, execution_id)"
-        " VALUES ($1, $2, $3)");
+    EXPECT_EQ(insert_text(table_info<core::IdempotencyEntry>,
+                          unset_mask(table_info<core::IdempotencyEntry>)),
+              "INSERT INTO ff_idempotency (namespace, idempotency_key, execution_id)"
+              " VALUES ($1, $2, $3)");
 }
 
 TEST(Tables, texts_are_made_from_the_columns) {
     EXPECT_EQ(column_list<Lane>(), "lane_id, lane_state, registered_at");
     EXPECT_EQ(column_list<Lane>("l."), "l.lane_id, l.lane_state, l.registered_at");
-    EXPECT_EQ(insert_text(table_info<Lane>, all_columns<Lane>()),
+    EXPECT_EQ(insert_text(table_info<Lane>, table_info<Lane>.all_columns()),
               "INSERT INTO ff_lane_registry (lane_id, lane_state, registered_at)"
               " VALUES ($1, $2, $3)");
     EXPECT_EQ(insert_text(table_info<Lane>, 0b11, "", 2),
@@ -59,7 +68,8 @@ TEST(Tables, texts_are_made_from_the_columns) {
     EXPECT_EQ(insert_text(table_info<Lane>, 0b101, " RETURNING lane_id"),
               "INSERT INTO ff_lane_registry (lane_id, registered_at) VALUES ($1, $2)"
               " RETURNING lane_id");
-    EXPECT_EQ(insert_text(table_info<Lane>, all_columns<Lane>(), conflict_clause(table_info<Lane>)),
+    EXPECT_EQ(insert_text(table_info<Lane>, table_info<Lane>.all_columns(),
+                          conflict_clause(table_info<Lane>)),
               "INSERT INTO ff_lane_registry (lane_id, lane_state, registered_at)"
               " VALUES ($1, $2, $3) ON CONFLICT (lane_id) DO UPDATE SET"
               " lane_state = excluded.lane_state, registered_at = excluded.registered_at");
@@ -88,6 +98,8 @@ TEST(Tables, every_member_of_the_rare_part_can_be_json) {
     }
 }
 
+// ------------------------------------------------------------------------- every table there is
+
 /// A database with the schema of this program and nothing in it.
 std::unique_ptr<SqliteDb> fresh_database() {
     auto db = SqliteDb::open(":memory:", OpenMode::write, 0);
@@ -96,60 +108,144 @@ std::unique_ptr<SqliteDb> fresh_database() {
     return std::move(*db);
 }
 
-template <class Row>
-class TableOf : public testing::Test {};
-
-using RowTypes =
-    testing::Types<core::Execution, core::ExecutionInput, core::Attempt, core::GrantRow, core::Lane,
-                   core::Route, core::IdempotencyEntry, core::WorkerRow, core::Flow, core::Edge,
-                   core::EdgeGroup, core::FlowWork, core::Suspension, core::Waitpoint, core::Signal,
-                   core::Satisfier, core::HmacKey, core::ExecutionEvent, core::LogEvent>;
-TYPED_TEST_SUITE(TableOf, RowTypes);
-
-TYPED_TEST(TableOf, defaults_of_the_schema_are_those_of_the_record) {
-    auto db = fresh_database();
-    const TypeParam row;
-    // Nothing beyond what every insert names.
-    ASSERT_EQ(insert_mask(row), (ColumnMask{1} << Table<TypeParam>::named_columns) - 1);
-    RowWriter<TypeParam> writer(*db);
-    const auto done = writer.insert(row);
-    ASSERT_TRUE(done) << done.error().message();
-    auto statement =
-        db->prepare("SELECT " + column_list<TypeParam>() + " FROM " + Table<TypeParam>::name);
-    ASSERT_TRUE(statement);
-    const auto read = select_one<TypeParam>(*statement);
-    ASSERT_TRUE(read) << read.error().message();
-    ASSERT_TRUE(read->has_value());
-    EXPECT_EQ(**read, row);
+/// Calls `look` with a list for the rows of each table. A new table is among them by itself.
+void for_each_table(const std::function<void(RowList)>& look) {
+    for (std::size_t table = 0; table < transfer_tables; ++table) {
+        RowBatch rows = empty_batch(table);
+        const RowList list = list_of(rows);
+        SCOPED_TRACE(list.table().name);
+        look(list);
+    }
 }
 
-TYPED_TEST(TableOf, the_columns_are_those_of_the_schema_in_its_order) {
-    auto db = fresh_database();
-    auto names = db->scalar("SELECT group_concat(name, ', ') FROM pragma_table_info('" +
-                            std::string(Table<TypeParam>::name) + "')");
-    ASSERT_TRUE(names);
-    EXPECT_EQ(*names, column_list<TypeParam>());
-}
-
-TYPED_TEST(TableOf, every_text_made_from_the_columns_prepares) {
-    auto db = fresh_database();
-    const auto prepares = [&](const std::string& text) {
-        const auto statement = db->prepare(text);
-        EXPECT_TRUE(statement) << text << ": " << statement.error().message();
-    };
-    prepares(insert_text(table_info<TypeParam>, all_columns<TypeParam>(),
-                         conflict_clause(table_info<TypeParam>)));
-    prepares(delete_text(table_info<TypeParam>));
-    prepares(first_page_text(table_info<TypeParam>));
-    prepares(next_page_text(table_info<TypeParam>));
-    prepares(insert_text(table_info<TypeParam>, all_columns<TypeParam>()));
-    prepares(update_text(table_info<TypeParam>, all_columns<TypeParam>() & ~key_mask<TypeParam>()));
-    for (std::size_t i = 0; i < column_count<TypeParam>; ++i) {
-        const ColumnMask one = ColumnMask{1} << i;
-        prepares(insert_text(table_info<TypeParam>, one | insert_mask(TypeParam{})));
-        if ((one & key_mask<TypeParam>()) == 0) {
-            prepares(update_text(table_info<TypeParam>, one));
+/// The names of the columns in a mask.
+std::string names_of(const TableInfo& table, ColumnMask mask) {
+    std::string names;
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+        if ((mask >> i & 1U) != 0) {
+            add_item(names, ", ", table.columns[i].name);
         }
+    }
+    return names;
+}
+
+using Insert = std::function<expected<void>(const TableInfo& table, const void* row)>;
+
+/// Inserts an unset record, of which only the columns without a default are named, and expects that
+/// it reads as it was.
+void expect_defaults_of_record(SqlStatements& statements, RowList rows, const Insert& insert) {
+    const TableInfo& table = rows.table();
+    const void* unset = table.record.unset();
+    ASSERT_EQ(names_of(table, unset_mask(table)), names_of(table, table.named_mask()));
+    const auto done = insert(table, unset);
+    ASSERT_TRUE(done) << done.error().message();
+    const auto read =
+        select_rows(statements.get("SELECT " + column_list(table) + " FROM " + table.name), rows);
+    ASSERT_TRUE(read) << read.error().message();
+    ASSERT_EQ(rows.view().size(), 1U);
+    EXPECT_EQ(names_of(table, store::difference(table.columns, rows.view()[0], unset)), "");
+}
+
+TEST(Tables, defaults_of_the_schema_are_those_of_the_record) {
+    auto db = fresh_database();
+    StatementCache statements(*db);
+    for_each_table([&](RowList rows) {
+        expect_defaults_of_record(statements, rows, [&](const TableInfo& table, const void* row) {
+            return TableWriter(*db, table).insert(row);
+        });
+    });
+}
+
+class PostgresTables : public Postgres {};
+
+TEST_F(PostgresTables, defaults_of_the_schema_are_those_of_the_record) {
+    auto db = PgConnection::open(url_);
+    ASSERT_TRUE(db) << db.error().message();
+    const auto made = migrate(**db);
+    ASSERT_TRUE(made) << made.error().message();
+    PgStatements statements(**db);
+    const Insert insert = [&](const TableInfo& table, const void* row) -> expected<void> {
+        PgTableSets set(table);
+        set.insert(row);
+        set.queue(**db, 0);
+        FF_TRY_VOID((*db)->run_queued());
+        return {};
+    };
+    for_each_table([&](RowList rows) { expect_defaults_of_record(statements, rows, insert); });
+}
+
+TEST(Tables, the_columns_are_those_of_the_schema_in_its_order) {
+    auto db = fresh_database();
+    for_each_table([&](RowList rows) {
+        const auto names = db->scalar("SELECT group_concat(name, ', ') FROM pragma_table_info('" +
+                                      std::string(rows.table().name) + "')");
+        ASSERT_TRUE(names) << names.error().message();
+        EXPECT_EQ(*names, column_list(rows.table()));
+    });
+}
+
+/// All kinds of texts that are made from a table's columns.
+std::vector<std::string> texts_of(const TableInfo& table) {
+    const ColumnMask all = table.all_columns();
+    const ColumnMask key = table.key_mask();
+    std::vector<std::string> texts{
+        insert_text(table, all), insert_text(table, all, conflict_clause(table)),
+        delete_text(table),      first_page_text(table),
+        next_page_text(table),   update_text(table, all & ~key)};
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+        const ColumnMask one = ColumnMask{1} << i;
+        texts.push_back(insert_text(table, one | unset_mask(table)));
+        if ((one & key) == 0) {
+            texts.push_back(update_text(table, one));
+        }
+    }
+    return texts;
+}
+
+TEST(Tables, every_text_made_from_the_columns_prepares) {
+    auto db = fresh_database();
+    for_each_table([&](RowList rows) {
+        for (const std::string& text : texts_of(rows.table())) {
+            const auto statement = db->prepare(text);
+            EXPECT_TRUE(statement) << text << ": " << statement.error().message();
+        }
+    });
+}
+
+// ------------------------------------------------------------------------------- many at a time
+
+/// Lanes of which so many after one another need the same columns, then so many others, and so on.
+std::vector<Lane> lanes_in_runs(const std::vector<int>& runs) {
+    std::vector<Lane> lanes;
+    bool registered = false;
+    for (const int run : runs) {
+        for (int i = 0; i < run; ++i) {
+            const std::string number = std::to_string(100 + lanes.size());
+            lanes.push_back({"lane" + number, LaneState::active, registered ? i + 1 : 0});
+        }
+        registered = !registered;
+    }
+    return lanes;
+}
+
+// Sixteen at a time go with one statement.
+TEST(Tables, rows_inserted_together_are_there_whichever_columns_they_need) {
+    for (const std::vector<int>& runs : std::vector<std::vector<int>>{
+             {}, {1}, {15}, {16}, {17}, {32}, {33, 1, 2}, {1, 16, 15, 17}, {16, 16, 1}}) {
+        auto db = fresh_database();
+        const std::vector<Lane> lanes = lanes_in_runs(runs);
+        std::vector<const Lane*> addresses;
+        for (const Lane& lane : lanes) {
+            addresses.push_back(&lane);
+        }
+        const auto done = RowWriter<Lane>(*db).insert_all(addresses);
+        ASSERT_TRUE(done) << done.error().message();
+        StatementCache statements(*db);
+        SqlStatement& page = statements.get(first_page_text(table_info<Lane>));
+        page.integer(1'000);
+        const auto read = select_all<Lane>(page);
+        ASSERT_TRUE(read) << read.error().message();
+        EXPECT_EQ(*read, lanes) << testing::PrintToString(runs);
     }
 }
 

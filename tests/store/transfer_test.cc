@@ -234,17 +234,18 @@ TEST_F(Transfer, a_closed_file_that_somebody_opens_meanwhile_is_no_export) {
 
 TEST_F(Transfer, a_row_names_what_is_not_the_default) {
     std::string out;
-    append_row(out, core::Lane{"a \"b\"", LaneState::active, 0});
+    const core::Lane lane{"a \"b\"", LaneState::active, 0};
+    append_row(out, table_info<core::Lane>, &lane);
     EXPECT_EQ(out, R"({"lane_id":"a \"b\""})");
     out.clear();
-    core::IdempotencyEntry entry = idempotency_of("acme", "\xfe", id_of(0xab, 1), 7);
-    append_row(out, entry);
+    const core::IdempotencyEntry entry = idempotency_of("acme", "\xfe", id_of(0xab, 1), 7);
+    append_row(out, table_info<core::IdempotencyEntry>, &entry);
     EXPECT_EQ(out, R"({"namespace":"acme","idempotency_key":{"hex":"fe"},)"
                    R"("execution_id":"0001000000000000000000000000000000ab","expires_at":7})");
     const auto value = js::parse(out);
     ASSERT_TRUE(value);
     core::IdempotencyEntry back;
-    EXPECT_EQ(take_row_text(*value, back), "");
+    EXPECT_EQ(take_row_text(*value, table_info<core::IdempotencyEntry>, &back), "");
     EXPECT_EQ(back, entry);
 }
 

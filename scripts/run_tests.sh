@@ -27,7 +27,7 @@ export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}"
 
 server_folder=${TMPDIR:-/tmp}
-free_kilobytes=$(df --output=avail -k /dev/shm 2> /dev/null | tail -n 1)
+free_kilobytes=$(df --output=avail -k /dev/shm 2> /dev/null | tail -n 1 || true)
 if [[ -z ${TMPDIR:-} ]] && ((${free_kilobytes:-0} >= 2000000)) \
     && in_memory=$(mktemp -d /dev/shm/ff-tests-XXXXXX 2> /dev/null); then
     chmod 1777 "$in_memory" # the server is another account's

@@ -185,17 +185,29 @@ class ChildRun {
     ExecOutcome outcome_;
 };
 
+/// The folder in which a program is to run; empty for this one.
+expected<void> check_dir(const std::string& program, const std::string& dir) {
+    std::error_code fault;
+    const auto found = std::filesystem::status(dir, fault);
+    if (dir.empty() || std::filesystem::is_directory(found)) {
+        return {};
+    }
+    std::string why = "there is no folder " + dir;
+    if (std::filesystem::exists(found)) {
+        why = dir + " is no folder";
+    } else if (found.type() == std::filesystem::file_type::none) {
+        why = "cannot look at the folder " + dir + ": " + fault.message();
+    }
+    return ff::fail(ErrorCode::invalid_config, "cannot run " + program + ": " + why);
+}
+
 }  // namespace
 
 expected<ExecOutcome> run_program(const std::vector<std::string>& words,
                                   const std::vector<std::string>& environment,
                                   std::string_view input, const std::stop_token& stop,
                                   const ExecOptions& options) {
-    std::error_code fault;
-    if (!options.dir.empty() && !std::filesystem::is_directory(options.dir, fault)) {
-        return ff::fail(ErrorCode::invalid_config,
-                        "cannot run " + words[0] + ": there is no folder " + options.dir);
-    }
+    FF_TRY_VOID(check_dir(words[0], options.dir));
     // A name with a slash is looked for where the program runs, which is not here.
     const bool elsewhere = !options.dir.empty() && words[0].contains('/');
     std::string path = words[0];

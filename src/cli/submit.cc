@@ -168,10 +168,6 @@ expected<CreateExecution> execution_of(const SubmitOptions& options, TimestampMs
     FF_TRY(op.delay_until, moment_of("--delay", options.delay, now, Towards::future));
     FF_TRY(op.execution_deadline_at,
            moment_of("--deadline", options.deadline, now, Towards::future));
-    if (op.execution_deadline_at && *op.execution_deadline_at <= now) {
-        return bad_submit(fmt::format("--deadline: {} is past; it could only fail",
-                                      printable(*options.deadline)));
-    }
     FF_TRY_VOID(check_namespace("--ns", op.ns));
     FF_TRY_VOID(check_lane("--lane", op.lane_id));
     FF_TRY_VOID(check_label("kind", op.execution_kind, 1, 256));
@@ -181,6 +177,15 @@ expected<CreateExecution> execution_of(const SubmitOptions& options, TimestampMs
 // ----------------------------------------------------------------------------------------- submit
 
 namespace {
+
+expected<void> check_deadline(const SubmitOptions& options, const CreateExecution& op,
+                              TimestampMs now) {
+    if (op.execution_deadline_at && *op.execution_deadline_at <= now) {
+        return bad_submit(fmt::format("--deadline: {} is past; it could only fail",
+                                      printable(*options.deadline)));
+    }
+    return {};
+}
 
 /// What the engine will check, before a store is opened or made for it.
 expected<void> check_execution(const CreateExecution& op, TimestampMs now) {
@@ -223,11 +228,24 @@ std::string created_text(Output output, const CreateResult& created) {
     return document(output, value);
 }
 
+/// What became of it could not be heard: whoever handed it in finds it by this.
+ExitCode complain_unheard(const CommonOptions& common, const ExecutionId& id, const Error& error) {
+    const ExitCode fault = complain(error);
+    std::string where;
+    if (common.connect.connect) {
+        where = " --connect " + without_password(*common.connect.connect);
+    } else if (common.connect.profile) {
+        where = " --profile " + *common.connect.profile;
+    }
+    complain(fmt::format("it was handed in, and may go on: ff wait {}{}", id.to_string(), where));
+    return fault;
+}
+
 /// The result for people, everything for programs.
 ExitCode print_ending(const CommonOptions& common, const Ending& ending) {
     const std::string id = ending.execution_id.to_string();
     if (!ending.snapshot) {
-        return complain(ending.snapshot.error());
+        return complain_unheard(common, ending.execution_id, ending.snapshot.error());
     }
     const ExecutionSnapshot& snapshot = *ending.snapshot;
     const PublicState state = snapshot.info.public_state;
@@ -237,7 +255,7 @@ ExitCode print_ending(const CommonOptions& common, const Ending& ending) {
         auto read = session ? session->ask(GetExecutionResult{ending.execution_id})
                             : std::unexpected(session.error());
         if (!read) {
-            return complain(read.error());
+            return complain_unheard(common, ending.execution_id, read.error());
         }
         result = std::move(*read);
     }
@@ -265,26 +283,43 @@ ExitCode print_ending(const CommonOptions& common, const Ending& ending) {
 
 }  // namespace
 
-ExitCode run_submit(const CommonOptions& common, const SubmitOptions& options) {
+namespace {
+
+/// All that can be found out before a store is opened or made for it.
+expected<CreateExecution> wanted_execution(const CommonOptions& common,
+                                           const SubmitOptions& options) {
     const TimestampMs now = SystemClock().now();
-    auto op = execution_of(options, now);
+    FF_TRY(CreateExecution op, execution_of(options, now));
+    FF_TRY_VOID(add_payload(options, op));
+    FF_TRY_VOID(check_execution(op, now));
+    FF_TRY(const Target target, choose_target(common.connect));
+    if (target.is_file()) {  // its engine goes by the clock of this machine
+        FF_TRY_VOID(check_deadline(options, op, now));
+    }
+    return op;
+}
+
+/// What is relative counts from the time by which the engine decides, and what is past is so by it.
+expected<void> set_times(const SubmitOptions& options, TimestampMs now, CreateExecution& op) {
+    FF_TRY(const CreateExecution timed, execution_of(options, now));
+    op.delay_until = timed.delay_until;
+    op.execution_deadline_at = timed.execution_deadline_at;
+    return check_deadline(options, op, now);
+}
+
+}  // namespace
+
+ExitCode run_submit(const CommonOptions& common, const SubmitOptions& options) {
+    auto op = wanted_execution(common, options);
     if (!op) {
         return complain(op.error());
-    }
-    if (const auto added = add_payload(options, *op); !added) {
-        return complain(added.error());
-    }
-    if (const auto checked = check_execution(*op, now); !checked) {
-        return complain(checked.error());
     }
     auto session = open_session(common, Access::create);
     if (!session) {
         return complain(session.error());
     }
-    // What is relative counts from the time by which the engine decides.
-    if (const auto timed = execution_of(options, session->engine->now())) {
-        op->delay_until = timed->delay_until;
-        op->execution_deadline_at = timed->execution_deadline_at;
+    if (const auto timed = set_times(options, session->engine->now(), *op); !timed) {
+        return complain(timed.error());
     }
     const auto created = session->ask(std::move(*op));
     // Closed before the wait: the engine that will run it may want to open the store.
@@ -310,10 +345,7 @@ ExitCode run_submit(const CommonOptions& common, const SubmitOptions& options) {
     if (waited) {
         return code;
     }
-    const ExitCode fault = complain(waited.error());
-    complain(fmt::format("it was handed in, and may go on: ff wait {}",
-                         created->execution_id.to_string()));
-    return fault;
+    return complain_unheard(common, created->execution_id, waited.error());
 }
 
 }  // namespace ff::cli

@@ -412,17 +412,23 @@ class PooledHttpClient final : public HttpClient, public Pool {
     }
 
     void later(std::chrono::milliseconds pause, std::move_only_function<void()> work) override {
-        events_.post([this, pause, work = std::move(work)]() mutable {
-            auto timer = std::make_unique<net::Timer>(events_);
-            net::Timer* raw = timer.get();
-            pauses_.push_back(std::move(timer));
+        // Done also when the client stops: then the next send says so.
+        const auto kept = std::make_shared<std::move_only_function<void()>>(std::move(work));
+        const bool posted = events_.post([this, pause, kept] {
+            if (stopped_) {  // stop() may have been here, and has cancelled all pauses there were
+                (*kept)();
+                return;
+            }
+            pauses_.push_back(std::make_unique<net::Timer>(events_));
             const auto place = std::prev(pauses_.end());
-            raw->start(SteadyClock::now() + pause,
-                       [this, place, work = std::move(work)](const error_code&) mutable {
-                           pauses_.erase(place);
-                           work();  // also when the client stops: then the next send says so
-                       });
+            (*place)->start(SteadyClock::now() + pause, [this, place, kept](const error_code&) {
+                pauses_.erase(place);
+                (*kept)();
+            });
         });
+        if (!posted) {
+            (*kept)();
+        }
     }
 
     void stop() override {
@@ -475,7 +481,7 @@ class PooledHttpClient final : public HttpClient, public Pool {
         const bool counted = job.answers == Answers::promptly;
         if (counted && at_work_ >= options_.connections_max) {
             queue_.push_back(std::move(job));
-            watch_queue();
+            watch_queue(queue_.back().until);
             return;
         }
         const std::shared_ptr<Link> link = job.again ? new_link() : take_link();
@@ -528,16 +534,12 @@ class PooledHttpClient final : public HttpClient, public Pool {
         return job;
     }
 
-    /// What waits for its turn has its time limit too.
-    void watch_queue() {
-        if (queue_.empty()) {
+    /// What waits for its turn has its time limit too: this is that of one of them.
+    void watch_queue(SteadyClock::time_point until) {
+        if (queue_timer_ && queue_timer_->expiry() <= until) {
             return;
         }
-        const auto first = std::ranges::min_element(queue_, {}, &Job::until);
-        if (queue_timer_ && queue_timer_->expiry() <= first->until) {
-            return;
-        }
-        queue_timer_.emplace(events_).start(first->until, [this](const error_code& error) {
+        queue_timer_.emplace(events_).start(until, [this](const error_code& error) {
             if (error) {
                 return;
             }
@@ -552,7 +554,9 @@ class PooledHttpClient final : public HttpClient, public Pool {
                 }
             }
             std::erase_if(queue_, [&](const Job& job) { return is_late(job); });
-            watch_queue();
+            if (!queue_.empty()) {
+                watch_queue(std::ranges::min_element(queue_, {}, &Job::until)->until);
+            }
             for (Job& job : late) {
                 job.done(std::unexpected(Error{ErrorCode::timeout,
                                                "too many requests are under way to this server",

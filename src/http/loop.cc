@@ -8,8 +8,9 @@ namespace ff::http {
 namespace {
 
 constexpr auto sweep_every = std::chrono::milliseconds(250);
-/// For an answer to cross the network; who sends on and on keeps a place no longer.
-constexpr std::chrono::milliseconds linger_at_most{2'000};
+/// For an answer to cross the network behind what the client still sends; who sends on and on keeps
+/// a place no longer.
+constexpr std::chrono::milliseconds linger_at_most{5'000};
 
 }  // namespace
 

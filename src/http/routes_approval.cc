@@ -310,11 +310,22 @@ class Visit : public std::enable_shared_from_this<Visit> {
                                 " are not asked for.");
     }
 
+    [[nodiscard]] wire::Answer page_of(SignalEffect effect) const {
+        switch (effect) {
+            case SignalEffect::no_op:
+            case SignalEffect::signal_ignored_matcher_failed:
+            case SignalEffect::signal_ignored_not_in_condition: return unasked_page();
+            case SignalEffect::resume_condition_satisfied:
+            case SignalEffect::appended_to_waitpoint:
+            case SignalEffect::appended_to_waitpoint_duplicate:
+            case SignalEffect::buffered_for_pending_waitpoint: break;
+        }
+        return thanks_page();
+    }
+
     wire::Answer outcome_page(const expected<SignalResult>& result) {
         if (result) {
-            return result->duplicate                       ? used_page()
-                   : result->effect == SignalEffect::no_op ? unasked_page()
-                                                           : thanks_page();
+            return result->duplicate ? used_page() : page_of(result->effect);
         }
         switch (result.error().code) {
             case ErrorCode::waitpoint_closed:

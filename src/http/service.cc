@@ -31,9 +31,9 @@ std::optional<wire::RequestFault> read_body(const RequestHead& head, const std::
         return std::nullopt;
     }
     if (!is_json_type(head.content_type.value_or(""))) {
-        return wire::RequestFault{415,
-                                  "invalid JSON: Unsupported Media Type: send it as"
-                                  " content-type: application/json"};
+        return wire::RequestFault{.status = 415,
+                                  .error = "invalid JSON: Unsupported Media Type",
+                                  .about = "send it as content-type: application/json"};
     }
     auto parsed = js::parse(text);
     if (!parsed) {

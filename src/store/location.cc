@@ -32,6 +32,17 @@ expected<Location> file_location(std::string_view path) {
                     "file:" + canonical_path(std::string(path))};
 }
 
+/// `localhost:9090`, `127.0.0.1:9090`, `[::1]:9090`.
+bool is_host_and_port(std::string_view text) {
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string_view::npos || colon == 0 || text.contains('/')) {
+        return false;
+    }
+    const std::string_view port = text.substr(colon + 1);
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    return !port.empty() && port.size() <= 5 && std::ranges::all_of(port, is_digit);
+}
+
 }  // namespace
 
 std::string canonical_path(const std::string& path) {
@@ -43,17 +54,6 @@ std::string canonical_path(const std::string& path) {
     }
     const auto canonical = std::filesystem::weakly_canonical(absolute, failed);
     return failed ? absolute.lexically_normal().string() : canonical.string();
-}
-
-/// `localhost:9090`, `127.0.0.1:9090`, `[::1]:9090`.
-bool is_host_and_port(std::string_view text) {
-    const std::size_t colon = text.rfind(':');
-    if (colon == std::string_view::npos || colon == 0 || text.contains('/')) {
-        return false;
-    }
-    const std::string_view port = text.substr(colon + 1);
-    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-    return !port.empty() && port.size() <= 5 && std::ranges::all_of(port, is_digit);
 }
 
 expected<Location> parse_location(const std::string& text) {
@@ -71,7 +71,7 @@ expected<Location> parse_location(const std::string& text) {
     const bool named = rest.starts_with("sqlite:");
     if (named) {
         rest.remove_prefix(7);
-    } else if (is_host_and_port(rest)) {
+    } else if (!rest.starts_with("file:") && is_host_and_port(rest)) {
         return ff::fail(ErrorCode::invalid_config,
                         "\"" + text + "\" looks like a server's address; write http://" + text +
                             ", or ./" + text + " for a file of that name");

@@ -330,6 +330,7 @@ expected<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& ur
         }
         return std::unexpected(std::move(error));
     }
+    connection->cancel_ = PQgetCancel(raw);
     // Notices are for people at a prompt ("relation exists, skipping").
     PQsetNoticeProcessor(raw, [](void*, const char*) {}, nullptr);
     FF_TRY(connection->backend_,
@@ -340,7 +341,15 @@ expected<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& ur
     return connection;
 }
 
-PgConnection::~PgConnection() { PQfinish(connection_); }
+PgConnection::~PgConnection() {
+    PQfreeCancel(cancel_);
+    PQfinish(connection_);
+}
+
+void PgConnection::cancel() const {
+    std::array<char, 256> why{};
+    PQcancel(cancel_, why.data(), static_cast<int>(why.size()));
+}
 
 bool PgConnection::alive() const { return !lost_ && PQstatus(connection_) == CONNECTION_OK; }
 

@@ -1,5 +1,5 @@
 // A thin wrapper on libpq: connections, statements sent together in pipelines, values in binary.
-// One thread at a time.
+// One thread at a time, but for cancel().
 //
 // Statements are queued and sent together by run_queued(): however many there are, they cost one
 // round trip. Each text is prepared once a connection, unless a pooler stands in between: what is
@@ -19,6 +19,7 @@
 
 #include "store/sql_statement.h"
 
+struct pg_cancel;
 struct pg_conn;
 struct pg_result;
 
@@ -130,6 +131,8 @@ class PgConnection final : public SqlDb {
     /// How many texts are prepared; beyond a bound they are all forgotten.
     [[nodiscard]] std::size_t prepared() const { return prepared_.size(); }
 
+    /// Breaks off the statement that is under way, if there is one. Any thread.
+    void cancel() const;
     /// False once the connection is lost: then nothing works any more.
     [[nodiscard]] bool alive() const;
     /// Does something stand between this program and the server?
@@ -168,6 +171,7 @@ class PgConnection final : public SqlDb {
     expected<void> leave_pipeline();
 
     pg_conn* connection_;
+    pg_cancel* cancel_ = nullptr;
     bool pooled_ = false;
     bool lost_ = false;
     std::uint64_t round_trips_ = 0;

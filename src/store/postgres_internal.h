@@ -58,10 +58,10 @@ inline const std::string surroundings =
 inline constexpr int surroundings_columns = 4;  // before the lane's
 inline const std::string lock_idempotency =
     select_keys<core::IdempotencyEntry>({"namespace", "idempotency_key"}) +
-    " ORDER BY u.namespace, u.idempotency_key FOR UPDATE OF t";
+    " ORDER BY u.namespace COLLATE \"C\", u.idempotency_key COLLATE \"C\" FOR UPDATE OF t";
 inline const std::string lock_workers =
     select_keys<core::WorkerRow>({"namespace", "worker_instance_id"}) +
-    " ORDER BY u.namespace, u.worker_instance_id FOR UPDATE OF t";
+    " ORDER BY u.namespace COLLATE \"C\", u.worker_instance_id COLLATE \"C\" FOR UPDATE OF t";
 inline const std::string lock_webhooks =
     "SELECT " + column_list<core::Webhook>("t.") +
     " FROM ff_webhook t WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR UPDATE";

@@ -275,7 +275,7 @@ class PostgresStore final : public Store {
     int readers_made_ = 0;                                  // guarded by readers_mutex_
 
     std::unique_ptr<PgUpkeep> upkeep_;
-    std::unique_ptr<PgKeeper> keeper_;  // last: its threads use the rest
+    std::unique_ptr<PgKeeper> keeper_;  // last: its thread uses the rest
 };
 
 /// What the tables of the store at the other end take.

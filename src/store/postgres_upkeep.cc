@@ -15,24 +15,29 @@ constexpr milliseconds round = seconds(1);
 constexpr milliseconds much_later = seconds(60);
 /// What takes time gets at most this part of it.
 constexpr int share = 10;
+/// How long an end waits before it breaks off what is under way.
+constexpr milliseconds patience{200};
 
 /// Fewer dead rows than these slow nobody down.
 constexpr std::uint64_t deleted_min = 2'000;
 
-/// A session tells of the rows it wrote once a second while it is at work, and ten seconds after
-/// its last transaction.
+/// A session tells of the rows it wrote once a second while it is at work, and from version 15 on
+/// ten seconds after its last transaction.
 constexpr milliseconds counted_within = seconds(15);
 constexpr milliseconds look_every = seconds(2);
+/// For a queue that fills and empties all the time a table is not analyzed more often: each time
+/// every session makes its plans anew.
+constexpr milliseconds analyze_every = seconds(5);
 
-/// The tables that hold ten times the rows the planner knows of, by name. Few rows are found
-/// quickly, whatever the plan.
+/// The tables that hold ten times the rows the planner knows of, and that this role may analyze.
+/// Few rows are found quickly, whatever the plan.
 const std::string outgrown_tables =
-    "SELECT COALESCE(string_agg(CAST(CAST(c.oid AS regclass) AS text), ', ' ORDER BY c.oid), '')"
-    " FROM pg_class c"
+    "SELECT CAST(CAST(c.oid AS regclass) AS text) FROM pg_class c"
     " WHERE c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'ff_meta'::regclass)"
     " AND c.relkind = 'r' AND starts_with(c.relname, 'ff_')"
+    " AND pg_has_role(c.relowner, 'USAGE')"
     " AND pg_stat_get_live_tuples(c.oid) >= 500"
-    " AND pg_stat_get_live_tuples(c.oid) >= 10 * c.reltuples";
+    " AND pg_stat_get_live_tuples(c.oid) >= 10 * c.reltuples ORDER BY c.oid";
 
 }  // namespace
 
@@ -41,10 +46,16 @@ PgUpkeep::PgUpkeep(std::string url, WarnFn warn)
 
 PgUpkeep::~PgUpkeep() {
     {
-        std::lock_guard lock(stop_mutex_);
+        std::unique_lock lock(stop_mutex_);
         stop_ = true;
+        stopped_.notify_all();
+        // Again and again: what is to be broken off may only be about to begin.
+        while (!stopped_.wait_for(lock, patience, [this] { return ended_; })) {
+            if (connection_) {
+                connection_->cancel();
+            }
+        }
     }
-    stopped_.notify_all();
     thread_.join();
 }
 
@@ -59,28 +70,46 @@ bool PgUpkeep::rest(milliseconds time) {
 }
 
 bool PgUpkeep::connected() {
-    if (!connection_ || !connection_->alive()) {
-        auto fresh = PgConnection::open(url_);
-        connection_ = fresh ? std::move(*fresh) : nullptr;
+    if (connection_ && connection_->alive()) {
+        return true;
     }
+    auto fresh = PgConnection::open(url_);
+    std::lock_guard lock(stop_mutex_);
+    connection_ = fresh ? std::move(*fresh) : nullptr;
     return connection_ != nullptr;
 }
 
 void PgUpkeep::run() {
+    work();
+    std::lock_guard lock(stop_mutex_);
+    ended_ = true;
+    stopped_.notify_all();
+}
+
+void PgUpkeep::work() {
     while (!rest(round)) {
-        const bool dead = deleted_ >= deleted_min && Clock::now() >= vacuum_at_;
         const bool grown = growth_due();
-        if ((!dead && !grown) || !connected()) {
+        if ((!vacuum_due() && !grown) || !connected()) {
             continue;
+        }
+        if (vacuum_due()) {
+            vacuum_queues();
         }
         if (grown) {
             analyze_grown();
         }
-        if (dead) {
-            vacuum_queues();
-        }
     }
 }
+
+bool PgUpkeep::did(const std::string& statement, std::string_view what) {
+    const auto done = connection_->execute(statement);
+    if (!done && connection_->alive() && !rest(milliseconds(0))) {
+        warn_(std::string(what) + ": " + done.error().message());
+    }
+    return done.has_value();
+}
+
+bool PgUpkeep::vacuum_due() const { return deleted_ >= deleted_min && Clock::now() >= vacuum_at_; }
 
 void PgUpkeep::vacuum_queues() {
     deleted_ = 0;
@@ -91,14 +120,11 @@ void PgUpkeep::vacuum_queues() {
     const std::string indexes =
         connection_->server_version() >= passes_over ? ", INDEX_CLEANUP ON" : "";
     // Another process may be at it already; one is enough.
-    const auto done = connection_->execute("VACUUM (SKIP_LOCKED, TRUNCATE FALSE" + indexes +
-                                           ") ff_ready, ff_timer, ff_turn, ff_flow_work");
+    const bool done = did("VACUUM (SKIP_LOCKED, TRUNCATE FALSE" + indexes +
+                              ") ff_ready, ff_timer, ff_turn, ff_flow_work",
+                          "VACUUM of the queue tables");
     const auto ended = Clock::now();
-    vacuum_at_ = ended + (ended - started) * share;
-    if (!done && connection_->alive()) {
-        warn_("VACUUM of the queue tables: " + done.error().message());
-        vacuum_at_ = ended + much_later;
-    }
+    vacuum_at_ = ended + (done ? (ended - started) * share : much_later);
 }
 
 bool PgUpkeep::growth_due() {
@@ -109,23 +135,43 @@ bool PgUpkeep::growth_due() {
     return now >= look_at_ && now < look_until_;
 }
 
+expected<std::vector<std::string>> PgUpkeep::find_grown() {
+    connection_->queue(outgrown_tables);
+    FF_TRY(auto answers, connection_->run_queued());
+    std::vector<std::string> tables;
+    const auto now = Clock::now();
+    for (PgRows& rows = answers.front(); rows.next();) {
+        std::string table(rows.bytes());
+        const auto before = analyzed_.find(table);
+        if (before == analyzed_.end() || now >= before->second + analyze_every) {
+            tables.push_back(std::move(table));
+        }
+    }
+    return tables;
+}
+
+/// One by one: the queues are not left for long, and an end is not kept waiting.
 void PgUpkeep::analyze_grown() {
     const auto started = Clock::now();
     look_at_ = started + look_every;
-    const auto tables = connection_->scalar(outgrown_tables);
-    if (!tables || tables->empty()) {
-        analyzed_.clear();
-        return;  // without an answer there is another look
+    const auto tables = find_grown();
+    if (!tables) {
+        return;  // there is another look
     }
-    const auto done = connection_->execute("ANALYZE (SKIP_LOCKED) " + *tables);
+    bool done = true;
+    for (const std::string& table : *tables) {
+        if (!done || rest(milliseconds(0))) {
+            break;
+        }
+        done = did("ANALYZE (SKIP_LOCKED) " + table, "ANALYZE of " + table + ", which has grown");
+        analyzed_[table] = Clock::now();
+        if (done && vacuum_due()) {
+            vacuum_queues();
+        }
+    }
     const auto ended = Clock::now();
-    look_at_ = ended + std::max<Clock::duration>(look_every, (ended - started) * share);
-    if (!done && connection_->alive()) {
-        warn_("ANALYZE of the tables that have grown: " + done.error().message());
-        look_at_ = ended + much_later;
-    } else if (std::exchange(analyzed_, *tables) == *tables) {
-        look_at_ = ended + much_later;  // they are another role's, who must see to them
-    }
+    look_at_ = ended + (done ? std::max<Clock::duration>(look_every, (ended - started) * share)
+                             : Clock::duration(much_later));
 }
 
 }  // namespace ff::store

@@ -18,6 +18,8 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <unordered_map>
+#include <vector>
 
 #include "store/postgres_db.h"
 
@@ -29,6 +31,7 @@ class PgUpkeep {
 
     /// Connects only when there is something to do.
     PgUpkeep(std::string url, WarnFn warn);
+    /// Whatever is under way is broken off.
     ~PgUpkeep();
     PgUpkeep(const PgUpkeep&) = delete;
     PgUpkeep& operator=(const PgUpkeep&) = delete;
@@ -40,14 +43,20 @@ class PgUpkeep {
     using Clock = std::chrono::steady_clock;
 
     void run();
+    void work();
     /// Waits; true when it is time to stop.
     bool rest(std::chrono::milliseconds time);
     /// False when there is no server: the writer will tell.
     bool connected();
+    /// Runs a statement of which the warning says what it was for; false when it failed.
+    bool did(const std::string& statement, std::string_view what);
+    [[nodiscard]] bool vacuum_due() const;
     void vacuum_queues();
     /// Have there been commits whose rows may be counted by now, and is it time to look?
     bool growth_due();
     void analyze_grown();
+    /// Tables that have outgrown what the planner knows, but those that were seen to just now.
+    expected<std::vector<std::string>> find_grown();
 
     const std::string url_;
     const WarnFn warn_;
@@ -55,15 +64,17 @@ class PgUpkeep {
     std::atomic<bool> written_ = false;
 
     // Its thread only.
-    std::unique_ptr<PgConnection> connection_;
     Clock::time_point vacuum_at_{};
     Clock::time_point look_at_{};
     Clock::time_point look_until_{};
-    std::string analyzed_;  ///< the tables, when the last look found any
+    std::unordered_map<std::string, Clock::time_point> analyzed_;  ///< when, by table
 
     std::mutex stop_mutex_;
     std::condition_variable stopped_;
-    bool stop_ = false;  // guarded by stop_mutex_
+    bool stop_ = false;   // guarded by stop_mutex_
+    bool ended_ = false;  // guarded by stop_mutex_: the thread will do no more
+    /// Used by its thread only, and changed under stop_mutex_.
+    std::unique_ptr<PgConnection> connection_;
     std::thread thread_;
 };
 

@@ -225,7 +225,9 @@ expected<int> version_of_store(SqliteDb& db) {
     FF_TRY(const int version, db.schema_version());
     if (version == 0) {
         return ff::fail(ErrorCode::store_open_failed,
-                        db.file() + " is not a FlowFabric store: nothing was made in it yet");
+                        db.file() +
+                            " is empty, nothing has made a store in it yet: hand something in"
+                            " (ff submit), serve it (ff serve), or name another file");
     }
     return version;
 }

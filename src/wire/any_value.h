@@ -107,23 +107,38 @@ template <class T>
 struct SchemaOf<std::optional<T>> : SchemaOf<T> {};
 
 template <class T>
+using ItemOf = typename Spelled<T>::Item;
+
+// What there is for a type. Asked of the type and not of its table of functions: with sanitizers
+// the address of a function is no constant to compare.
+template <class T>
+concept HasDefault = std::equality_comparable<ItemOf<T>>;
+template <class T>
+concept HasWrite = requires(std::string& out, const ItemOf<T>& value) { write(out, value); };
+template <class T>
+concept HasRead = requires(const json& value, ItemOf<T>& out) { read(value, out); };
+template <class T>
+concept HasText = requires(std::string_view text, ItemOf<T>& out) { parse_text(text, out); };
+template <class T>
+concept HasSchema = requires(const ItemOf<T>& item) { schemas::of(item); };
+
+template <class T>
 consteval ValueKind kind_of() {
-    using Item = typename Spelled<T>::Item;
     ValueKind kind;
-    if constexpr (std::equality_comparable<Item>) {
+    if constexpr (HasDefault<T>) {
         kind.is_default = &is_default_any<T>;
     }
-    if constexpr (requires(std::string& out, const Item& value) { write(out, value); }) {
+    if constexpr (HasWrite<T>) {
         kind.write = &write_any<T>;
     }
-    if constexpr (requires(const json& value, Item& out) { read(value, out); }) {
+    if constexpr (HasRead<T>) {
         kind.read = &read_any<T>;
     }
-    if constexpr (requires(std::string_view text, Item& out) { parse_text(text, out); }) {
+    if constexpr (HasText<T>) {
         kind.parse = &Spelled<T>::parse;
         kind.texts = &Spelled<T>::texts;
     }
-    if constexpr (requires(const Item& item) { schemas::of(item); }) {
+    if constexpr (HasSchema<T>) {
         kind.schema = &SchemaOf<T>::make;
     }
     if constexpr (WordEnum<T>) {
@@ -173,15 +188,14 @@ template <class T>
 inline constexpr const ValueKind& kind_of_member = value_kind<Bare<T>>;
 
 template <class T>
-concept Parsed = !std::derived_from<T, AnyValue> && kind_of_member<T>.parse != nullptr &&
-                 kind_of_member<T>.texts != nullptr;
+concept Parsed = !std::derived_from<T, AnyValue> && HasText<Bare<T>>;
 template <class T>
-concept Read = !std::derived_from<T, AnyValue> && kind_of_member<T>.read != nullptr &&
-               kind_of_member<T>.write != nullptr && kind_of_member<T>.schema != nullptr;
+concept Described = HasSchema<Bare<T>>;
 template <class T>
-concept Described = kind_of_member<T>.schema != nullptr;
+concept Read =
+    !std::derived_from<T, AnyValue> && HasRead<Bare<T>> && HasWrite<Bare<T>> && Described<T>;
 template <class T>
-concept MayBeDefault = kind_of_member<T>.is_default != nullptr;
+concept MayBeDefault = HasDefault<Bare<T>>;
 template <class T>
 concept Optional = Spelled<T>::is_optional;
 template <class T>

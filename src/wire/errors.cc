@@ -257,10 +257,12 @@ Answer write_fault(const RequestFault& fault) {
     ObjectOut object(out);
     object.field("error", fault.error);
     object.field("code", to_string(fault.code));
-    if (!fault.member.empty()) {
+    if (!fault.member.empty() || !fault.about.empty()) {
         object.key("detail");
         ObjectOut detail(out);
-        detail.field("member", fault.member);
+        if (!fault.member.empty()) {
+            detail.field("member", fault.member);
+        }
         detail.field("message", fault.about);
         detail.close();
     }

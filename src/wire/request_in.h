@@ -31,7 +31,7 @@ struct RequestFault {
     std::string error;  ///< the whole text for the caller
     ErrorCode code = ErrorCode::invalid_input;
     std::string member;  ///< of the body, when one of them is at fault
-    std::string about;   ///< what is wrong with it
+    std::string about;   ///< what is wrong with it, or what to do
 };
 
 /// The visitor. The order in which faults are told is that of spec 07 section 1.2. What only some

@@ -60,6 +60,7 @@ json of(const Uuid& /*id*/) { return uuid(); }
 json of(const Tags& /*tags*/) { return object_of(text({})); }
 json of(const BudgetLimit& /*limit*/) {
     return json{{"type", "object"},
+                {"minProperties", 1},
                 {"properties", json{{"hard", of(std::uint64_t{})}, {"soft", of(std::uint64_t{})}}}};
 }
 json of(const EventFilter& /*filter*/) {

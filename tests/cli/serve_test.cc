@@ -6,10 +6,12 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "cli/program.h"
 #include "cli/server_process.h"
 #include "client/remote_engine.h"
+#include "support/eventually.h"
 
 namespace ff::test {
 namespace {
@@ -120,6 +122,28 @@ TEST_F(Serve, WhatWasAcknowledgedSurvivesAKill) {
     EXPECT_EQ(state(id), "waiting");
     work("1", {"cat"});
     EXPECT_EQ(ff({"result", id}).out, "payload");
+}
+
+TEST_F(Serve, AWaitForAServerThatHasGoneNamesWhatWasHandedIn) {
+    Ran ran;
+    std::thread waiting(
+        [&] { ran = ff({"submit", "kept", "--wait", "--wait-timeout", "2s", "-o", "json"}); });
+    ExecutionId id;
+    {
+        auto engine = Engine::connect(server_->url());
+        EXPECT_TRUE(support::eventually([&] {
+            const auto found = engine->run(SearchExecutions{});
+            id = found && !found->items.empty() ? found->items[0].execution_id : id;
+            return id != ExecutionId{};
+        }));
+    }
+    kill(server_->pid(), SIGKILL);
+    waiting.join();
+    EXPECT_NE(ran.code, 0);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_NE(ran.err.find("it was handed in, and may go on: ff wait " + id.to_string() + "\n"),
+              std::string::npos)
+        << ran.err;
 }
 
 TEST_F(Serve, ASecondServerOnTheSameFileIsRefusedWithTwo) {

@@ -52,6 +52,19 @@ TEST(RunProgram, WhatCannotStartSaysWhetherTheProgramOrItsFolderIsMissing) {
     const auto no_folder = cli::run_program({"true"}, {}, "", {}, there);
     ASSERT_FALSE(no_folder);
     EXPECT_EQ(no_folder.error().detail, "cannot run true: there is no folder /nowhere/at/all");
+    there.dir = "/etc/passwd";
+    const auto file = cli::run_program({"true"}, {}, "", {}, there);
+    ASSERT_FALSE(file);
+    EXPECT_EQ(file.error().detail, "cannot run true: /etc/passwd is no folder");
+    there.dir = "/etc/passwd/inside";
+    const auto below = cli::run_program({"true"}, {}, "", {}, there);
+    ASSERT_FALSE(below);
+    EXPECT_TRUE(contains(below.error().detail, "/etc/passwd/inside")) << below.error().detail;
+    there.dir = "/" + std::string(300, 'x');
+    const auto unknown = cli::run_program({"true"}, {}, "", {}, there);
+    ASSERT_FALSE(unknown);
+    EXPECT_EQ(unknown.error().detail,
+              "cannot run true: cannot look at the folder " + there.dir + ": File name too long");
     there.dir = "/";
     const auto no_program = cli::run_program({"./no-such-program"}, {}, "", {}, there);
     ASSERT_FALSE(no_program);

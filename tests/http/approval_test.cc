@@ -80,6 +80,7 @@ TEST_F(ApprovalLinks, AreGoodForOneAnswer) {
     const std::string path = make();
     const RawAnswer thanks = choose(path, "rejected");
     EXPECT_EQ(thanks.status, 200) << thanks.body;
+    EXPECT_TRUE(thanks.body.contains("Thank you")) << thanks.body;
     EXPECT_TRUE(thanks.body.contains("rejected")) << thanks.body;
     EXPECT_EQ(state(wait), "\"waiting\"");
     ASSERT_EQ(signals().size(), 1U);
@@ -112,6 +113,24 @@ TEST_F(ApprovalLinks, AreUsedUpAlsoWhenTheWaitGoesOn) {
     EXPECT_EQ(state(two), "\"suspended\"");
     EXPECT_EQ(choose(bob, "approved").status, 200);
     EXPECT_EQ(state(two), "\"waiting\"");
+}
+
+TEST_F(ApprovalLinks, SayThatNobodyWaitsForAnAnswerThatIsNotAskedFor) {
+    const std::string single = R"("resume_condition":{"Single":{"matcher":{"ByName":"approved"}}})";
+    const std::string composite =
+        R"("waitpoints":[{"Fresh":{"waitpoint_key":"k"}}],"resume_condition":{"Composite":)"
+        R"({"kind":"AllOf","members":[)"
+        R"({"Single":{"waitpoint_key":"k","matcher":{"ByName":"approved"}}}]}})";
+    for (const std::string& condition : {single, composite}) {
+        const SuspendedExecution one = suspend_one(server, condition);
+        const std::string path =
+            server.post(links_path(one), R"({"actor":"ada","expires_in_ms":60000})")
+                .member("url_path");
+        const RawAnswer page = choose(path, "rejected");
+        EXPECT_EQ(page.status, 200) << page.body;
+        EXPECT_TRUE(page.body.contains("Recorded, but nothing has changed")) << page.body;
+        EXPECT_EQ(state(one), "\"suspended\"") << condition;
+    }
 }
 
 TEST_F(ApprovalLinks, ThatAreForgedAreAllToldTheSame) {

@@ -119,6 +119,18 @@ TEST_F(LimitRefusals, AScopeThatNamesNothingIsABadRequest) {
     EXPECT_EQ(refused.member("code"), "invalid_budget_scope");
 }
 
+TEST_F(LimitRefusals, ALimitThatNamesNoBoundIsAFaultOfItsBody) {
+    define_budget();
+    const std::string path = "/v1/budgets/" + std::string(limited_budget) + "/limits";
+    for (const std::string_view limit : {"{}", R"({"haard":1})"}) {
+        const RawAnswer refused =
+            server.ask(json_request("PUT", path, R"({"limits":{"x":)" + std::string(limit) + "}}"));
+        EXPECT_EQ(refused.status, 422) << refused.body;
+        EXPECT_TRUE(refused.body.contains("x: expected hard, soft or both")) << refused.body;
+    }
+    EXPECT_EQ(server.ask(json_request("PUT", path, R"({"limits":{"x":{"soft":1}}})")).status, 200);
+}
+
 TEST_F(LimitRefusals, DetachingTakesTheBodyOfAttachingOrAQuery) {
     (void)server.create();  // a lane comes with its first execution
     define_quota(1, 0);

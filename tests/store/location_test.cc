@@ -173,6 +173,7 @@ TEST_F(LocationTest, AWordAndAColonIsNotAFile) {
         EXPECT_EQ(location.error().code, ErrorCode::invalid_config) << text;
     }
     expect_file("sqlite:foo:bar", "foo:bar");
+    expect_file("file:2024", "2024");
     EXPECT_EQ(parsed("./foo:bar").form, Form::sqlite_file);
     EXPECT_EQ(parsed("dir/a:b").form, Form::sqlite_file);
     EXPECT_EQ(parsed("./127.0.0.1:9090").form, Form::sqlite_file);

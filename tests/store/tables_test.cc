@@ -108,7 +108,8 @@ std::unique_ptr<SqliteDb> fresh_database() {
     return std::move(*db);
 }
 
-/// Calls `look` with a list for the rows of each table. A new table is among them by itself.
+/// Calls `look` with a list for the rows of each table. A new table is among them once it is
+/// exported, which transfer_test.cc sees to.
 void for_each_table(const std::function<void(RowList)>& look) {
     for (std::size_t table = 0; table < transfer_tables; ++table) {
         RowBatch rows = empty_batch(table);

@@ -34,7 +34,7 @@ namespace {
 using TlsSocket = asio::ssl::stream<tcp::socket>;
 
 /// What every connection wants: small pieces go out at once, and programs that this process starts
-/// do not inherit it.
+/// from now on do not inherit it.
 void set_up(tcp::socket& socket) {
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
@@ -267,8 +267,9 @@ expected<std::unique_ptr<Tls>> Tls::of_client(const std::string& ca_file) {
         tls.load_verify_file(ca_file, error);
     }
     if (error) {
-        return ff::fail(ErrorCode::invalid_config,
-                        "cannot read trusted certificates: " + error.message());
+        return ff::fail(ErrorCode::invalid_config, "cannot read trusted certificates" +
+                                                       (ca_file.empty() ? "" : " from " + ca_file) +
+                                                       ": " + error.message());
     }
     return std::make_unique<Tls>(std::move(made));
 }

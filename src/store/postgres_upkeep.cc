@@ -142,8 +142,8 @@ expected<std::vector<std::string>> PgUpkeep::find_grown() {
     const auto now = Clock::now();
     for (PgRows& rows = answers.front(); rows.next();) {
         std::string table(rows.bytes());
-        const auto before = analyzed_.find(table);
-        if (before == analyzed_.end() || now >= before->second + analyze_every) {
+        const auto again = again_at_.find(table);
+        if (again == again_at_.end() || now >= again->second) {
             tables.push_back(std::move(table));
         }
     }
@@ -158,20 +158,19 @@ void PgUpkeep::analyze_grown() {
     if (!tables) {
         return;  // there is another look
     }
-    bool done = true;
     for (const std::string& table : *tables) {
-        if (!done || rest(milliseconds(0))) {
+        if (rest(milliseconds(0)) || !connection_->alive()) {
             break;
         }
-        done = did("ANALYZE (SKIP_LOCKED) " + table, "ANALYZE of " + table + ", which has grown");
-        analyzed_[table] = Clock::now();
-        if (done && vacuum_due()) {
+        const bool done =
+            did("ANALYZE (SKIP_LOCKED) " + table, "ANALYZE of " + table + ", which has grown");
+        again_at_[table] = Clock::now() + (done ? analyze_every : much_later);
+        if (vacuum_due() && connection_->alive()) {
             vacuum_queues();
         }
     }
     const auto ended = Clock::now();
-    look_at_ = ended + (done ? std::max<Clock::duration>(look_every, (ended - started) * share)
-                             : Clock::duration(much_later));
+    look_at_ = ended + std::max<Clock::duration>(look_every, (ended - started) * share);
 }
 
 }  // namespace ff::store

@@ -67,7 +67,8 @@ class PgUpkeep {
     Clock::time_point vacuum_at_{};
     Clock::time_point look_at_{};
     Clock::time_point look_until_{};
-    std::unordered_map<std::string, Clock::time_point> analyzed_;  ///< when, by table
+    std::unordered_map<std::string, Clock::time_point>
+        again_at_;  ///< not analyzed before, by table
 
     std::mutex stop_mutex_;
     std::condition_variable stopped_;

@@ -125,6 +125,12 @@ expected<bool> Statement::step() {
         reset();
         return std::unexpected(std::move(error));
     }
+    if (parameter_ != sqlite3_bind_parameter_count(handle_) &&
+        sqlite3_stmt_isexplain(handle_) == 0) {  // a plan needs no values
+        // What is left of a use before may point to what is gone.
+        reset();
+        return ff::fail(ErrorCode::store_io, "a statement was given too few of its values");
+    }
     const int code = sqlite3_step(handle_);
     if (code == SQLITE_ROW) {
         return true;

@@ -84,7 +84,9 @@ TEST_F(PostgresUpkeep, a_table_that_has_outgrown_what_the_planner_knows_is_analy
 TEST_F(PostgresUpkeep, a_queue_that_fills_and_empties_keeps_no_other_table_waiting) {
     make_executions(1'000, {});
     const auto outgrow = [&] {
-        tamper("UPDATE pg_class SET reltuples = 0 WHERE oid = 'ff_ready'::regclass");
+        if (planner_knows("ff_ready") != "0") {
+            tamper("UPDATE pg_class SET reltuples = 0 WHERE oid = 'ff_ready'::regclass");
+        }
         make_executions(1, {});  // what is written makes it look
     };
     for (int turn = 0; turn < 3; ++turn) {

@@ -51,6 +51,10 @@ void expect_error_resets(SqlStatement& s) {
     s.integer(3);
     const auto third = s.run();
     EXPECT_TRUE(third) << third.error().message();
+    EXPECT_FALSE(s.run()) << "what is not bound is none of an earlier use";
+    s.integer(4);
+    const auto fourth = s.run();
+    EXPECT_TRUE(fourth) << fourth.error().message();
 }
 
 std::unique_ptr<SqliteDb> empty_sqlite() {

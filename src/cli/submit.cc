@@ -144,6 +144,14 @@ expected<std::optional<std::string>> policy_of(const SubmitOptions& options) {
     return text;
 }
 
+/// What is relative counts from `now`.
+expected<void> set_times(const SubmitOptions& options, TimestampMs now, CreateExecution& op) {
+    FF_TRY(op.delay_until, moment_of("--delay", options.delay, now, Towards::future));
+    FF_TRY(op.execution_deadline_at,
+           moment_of("--deadline", options.deadline, now, Towards::future));
+    return {};
+}
+
 expected<CreateExecution> execution_of(const SubmitOptions& options, TimestampMs now) {
     CreateExecution op;
     op.ns = options.ns;
@@ -165,9 +173,7 @@ expected<CreateExecution> execution_of(const SubmitOptions& options, TimestampMs
         }
         op.execution_id = *id;
     }
-    FF_TRY(op.delay_until, moment_of("--delay", options.delay, now, Towards::future));
-    FF_TRY(op.execution_deadline_at,
-           moment_of("--deadline", options.deadline, now, Towards::future));
+    FF_TRY_VOID(set_times(options, now, op));
     FF_TRY_VOID(check_namespace("--ns", op.ns));
     FF_TRY_VOID(check_lane("--lane", op.lane_id));
     FF_TRY_VOID(check_label("kind", op.execution_kind, 1, 256));
@@ -228,16 +234,33 @@ std::string created_text(Output output, const CreateResult& created) {
     return document(output, value);
 }
 
-/// What became of it could not be heard: whoever handed it in finds it by this.
-ExitCode complain_unheard(const CommonOptions& common, const ExecutionId& id, const Error& error) {
-    const ExitCode fault = complain(error);
+/// How to ask for an execution that a message names.
+std::string wait_command(const CommonOptions& common, std::string_view id) {
     std::string where;
     if (common.connect.connect) {
         where = " --connect " + without_password(*common.connect.connect);
     } else if (common.connect.profile) {
         where = " --profile " + *common.connect.profile;
     }
-    complain(fmt::format("it was handed in, and may go on: ff wait {}{}", id.to_string(), where));
+    return fmt::format("ff wait {}{}", id, where);
+}
+
+/// What became of it could not be heard: whoever handed it in finds it by this.
+ExitCode complain_unheard(const CommonOptions& common, const ExecutionId& id, const Error& error) {
+    const ExitCode fault = complain(error);
+    if (error.code != ErrorCode::execution_not_found) {  // else it has ended, and is deleted
+        complain("it was handed in, and may go on: " + wait_command(common, id.to_string()));
+    }
+    return fault;
+}
+
+/// It may be there all the same, when the answer of a server was lost.
+ExitCode complain_refused(const CommonOptions& common, const Error& error) {
+    const ExitCode fault = complain(error);
+    if (const auto id = error.field("execution_id");
+        !id.empty() && error.field("sent") == "maybe") {
+        complain("it may have been handed in: " + wait_command(common, id));
+    }
     return fault;
 }
 
@@ -299,11 +322,10 @@ expected<CreateExecution> wanted_execution(const CommonOptions& common,
     return op;
 }
 
-/// What is relative counts from the time by which the engine decides, and what is past is so by it.
-expected<void> set_times(const SubmitOptions& options, TimestampMs now, CreateExecution& op) {
-    FF_TRY(const CreateExecution timed, execution_of(options, now));
-    op.delay_until = timed.delay_until;
-    op.execution_deadline_at = timed.execution_deadline_at;
+/// The same by the time by which the engine decides, as far as that is known here.
+expected<void> set_engine_times(const SubmitOptions& options, TimestampMs now,
+                                CreateExecution& op) {
+    FF_TRY_VOID(set_times(options, now, op));
     return check_deadline(options, op, now);
 }
 
@@ -318,14 +340,14 @@ ExitCode run_submit(const CommonOptions& common, const SubmitOptions& options) {
     if (!session) {
         return complain(session.error());
     }
-    if (const auto timed = set_times(options, session->engine->now(), *op); !timed) {
+    if (const auto timed = set_engine_times(options, session->engine->now(), *op); !timed) {
         return complain(timed.error());
     }
     const auto created = session->ask(std::move(*op));
     // Closed before the wait: the engine that will run it may want to open the store.
     session->engine.reset();
     if (!created) {
-        return complain(created.error());
+        return complain_refused(common, created.error());
     }
     if (!created->created && !for_programs(common.output)) {
         complain(fmt::format("duplicate: {} was handed in before, and is not handed in again",

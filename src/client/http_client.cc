@@ -96,7 +96,7 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
                 self->fail(Error{ErrorCode::timeout,
                                  self->connected_ ? "the server did not answer in time"
                                                   : "the server could not be reached in time",
-                                 {{"sent", self->sent_ ? "maybe" : "no"}}});
+                                 {{"sent", self->may_have_arrived() ? "maybe" : "no"}}});
             }
         });
     }
@@ -120,10 +120,9 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
             std::erase_if(addresses, [&](const std::string& address) { return !allowed(address); });
         }
         if (addresses.empty()) {
-            fail(Error{ErrorCode::store_io,
-                       "no address of " + pool_.options().host + " may be connected to" +
-                           pool_.options().when_not_allowed,
-                       {{"sent", "no"}}});
+            fail(transport("no address of " + pool_.options().host + " may be connected to" +
+                               pool_.options().when_not_allowed,
+                           may_have_arrived()));
             return;
         }
         stream_->connect(addresses, pool_.options().port, [self = self()](const error_code& error) {
@@ -282,7 +281,8 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
     /// Is the connection good for another request? Not while this one, which the server has not
     /// read to its end, is still being written: the text of the next would take its place.
     [[nodiscard]] bool is_reusable() const {
-        return parser_->keep_alive() && !left_ && held_ == 0 && !writing_ && !write_fault_;
+        return parser_->keep_alive() && parser_->get().result_int() != 101 && !left_ &&
+               held_ == 0 && !writing_ && !write_fault_;
     }
 
     void finish() {
@@ -330,10 +330,14 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
             close();
             pool_.again(std::move(job));
         } else if (error) {
-            fail(transport(std::string(what) + " " + authority() + ": " + error.message(), sent_));
+            fail(transport(std::string(what) + " " + authority() + ": " + error.message(),
+                           may_have_arrived()));
         }
         return !error;
     }
+
+    /// The request of the job, over this connection or one before it.
+    [[nodiscard]] bool may_have_arrived() const { return sent_ || (job_ && job_->again); }
 
     /// A server may end a connection that it has kept just when it is used again.
     [[nodiscard]] bool may_go_again() const {
@@ -560,7 +564,7 @@ class PooledHttpClient final : public HttpClient, public Pool {
             for (Job& job : late) {
                 job.done(std::unexpected(Error{ErrorCode::timeout,
                                                "too many requests are under way to this server",
-                                               {{"sent", "no"}}}));
+                                               {{"sent", job.again ? "maybe" : "no"}}}));
             }
         });
     }

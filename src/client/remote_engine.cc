@@ -57,6 +57,21 @@ void look_only(Request& request) {
     }
 }
 
+constexpr std::string_view sent_field = "sent";
+
+bool may_have_arrived(const Error& error) { return error.field(sent_field) == "maybe"; }
+
+/// Of several tries one may have arrived, whatever the last one says of itself.
+void note_arrival(Error& error) {
+    for (auto& [name, value] : error.fields) {
+        if (name == sent_field) {
+            value = "maybe";
+            return;
+        }
+    }
+    error.fields.emplace_back(sent_field, "maybe");
+}
+
 /// A read that waits and is given up has found nothing, here as in an engine of this process.
 Response given_up(const Request& request, Error error) {
     if (patience_of(request).abandoned.stop_requested()) {
@@ -66,6 +81,11 @@ Response given_up(const Request& request, Error error) {
         EventPage page;
         page.next_cursor = ff::get<ReadEvents>(request).cursor;
         return Reply(std::move(page));
+    }
+    // What may have been created can be looked for: its id was made here, if the caller had none.
+    if (const auto* create = ff::get_if<CreateExecution>(&request);
+        create != nullptr && may_have_arrived(error)) {
+        error.fields.emplace_back("execution_id", create->execution_id->to_string());
     }
     return std::unexpected(std::move(error));
 }
@@ -237,7 +257,7 @@ void RemoteEngine::call(Request request, DoneFn done) {
     } else if (is_paged(*ready)) {
         send_pages(*this, std::move(*ready), std::move(done));
     } else {
-        send(std::make_shared<const Request>(std::move(*ready)), 1, std::move(done));
+        send(std::make_shared<const Request>(std::move(*ready)), std::move(done));
     }
 }
 
@@ -246,7 +266,7 @@ void RemoteEngine::call_many(std::vector<Request> requests,
     send_many(*this, std::move(requests), std::move(done));
 }
 
-void RemoteEngine::send(std::shared_ptr<const Request> request, int tried, DoneFn done) {
+void RemoteEngine::send(std::shared_ptr<const Request> request, DoneFn done) {
     wire::Call call;
     if (const auto* info = ff::get_if<ReadExecutionInfo>(request.get())) {
         // The description has all of it; the older form of this read leaves some out.
@@ -256,7 +276,7 @@ void RemoteEngine::send(std::shared_ptr<const Request> request, int tried, DoneF
     }
     const bool repeat = may_repeat(*request);
     const Patience patience = patience_of(*request);
-    send_call(std::move(call), patience, repeat, tried,
+    send_call(std::move(call), patience, repeat,
               [request = std::move(request),
                done = std::move(done)](expected<wire::Received> received) mutable {
                   if (!received) {
@@ -267,25 +287,36 @@ void RemoteEngine::send(std::shared_ptr<const Request> request, int tried, DoneF
               });
 }
 
-void RemoteEngine::send_call(wire::Call call, const Patience& patience, bool repeat, int tried,
+void RemoteEngine::send_call(wire::Call call, const Patience& patience, bool may_repeat,
                              HttpClient::Done done) {
-    wire::Call copy = repeat && tried < options_.tries ? call : wire::Call{};
+    try_call(std::move(call), patience, {may_repeat}, std::move(done));
+}
+
+void RemoteEngine::try_call(wire::Call call, const Patience& patience, Try which,
+                            HttpClient::Done done) {
+    wire::Call copy = which.may_repeat && which.number < options_.tries ? call : wire::Call{};
     const bool waits = patience.wait_ms > 0;
     const std::chrono::milliseconds added(waits ? patience.wait_ms + 5'000 : 0);
-    http_->send(std::move(call), waits ? Answers::when_it_likes : Answers::promptly,
-                std::max(options_.request_timeout + added, patience.at_least), patience.abandoned,
-                [this, copy = std::move(copy), patience, repeat, tried,
-                 done = std::move(done)](expected<wire::Received> received) mutable {
-                    if (!repeat || tried >= options_.tries || !is_passing(received) ||
-                        patience.abandoned.stop_requested()) {
-                        done(std::move(received));
-                        return;
-                    }
-                    http_->later(pause_before(tried), [this, copy = std::move(copy), patience,
-                                                       tried, done = std::move(done)]() mutable {
-                        send_call(std::move(copy), patience, true, tried + 1, std::move(done));
-                    });
-                });
+    http_->send(
+        std::move(call), waits ? Answers::when_it_likes : Answers::promptly,
+        std::max(options_.request_timeout + added, patience.at_least), patience.abandoned,
+        [this, copy = std::move(copy), patience, which,
+         done = std::move(done)](expected<wire::Received> received) mutable {
+            which.arrived = which.arrived || (!received && may_have_arrived(received.error()));
+            if (!which.may_repeat || which.number >= options_.tries || !is_passing(received) ||
+                patience.abandoned.stop_requested()) {
+                if (!received && which.arrived) {
+                    note_arrival(received.error());
+                }
+                done(std::move(received));
+                return;
+            }
+            http_->later(pause_before(which.number), [this, copy = std::move(copy), patience, which,
+                                                      done = std::move(done)]() mutable {
+                ++which.number;
+                try_call(std::move(copy), patience, which, std::move(done));
+            });
+        });
 }
 
 std::chrono::milliseconds RemoteEngine::pause_before(int tried) {

@@ -68,14 +68,21 @@ class RemoteEngine final : public Engine {
     /// The operation as the server takes it, or why it would not.
     expected<Request> checked(Request request);
     /// Sends one checked operation, again if need be.
-    void send(std::shared_ptr<const Request> request, int tried, DoneFn done);
-    /// The same for a call of any form.
-    void send_call(wire::Call call, const Patience& patience, bool may_repeat, int tried,
+    void send(std::shared_ptr<const Request> request, DoneFn done);
+    /// The same for a call of any form. The field `sent` of an error tells of all tries.
+    void send_call(wire::Call call, const Patience& patience, bool may_repeat,
                    HttpClient::Done done);
     [[nodiscard]] HttpClient& http() { return *http_; }
     [[nodiscard]] const RemoteOptions& options() const { return options_; }
 
   private:
+    /// One of the tries of a call.
+    struct Try {
+        bool may_repeat;
+        int number = 1;
+        bool arrived = false;  ///< perhaps, one of those before
+    };
+    void try_call(wire::Call call, const Patience& patience, Try which, HttpClient::Done done);
     [[nodiscard]] std::chrono::milliseconds pause_before(int tried);
 
     const std::unique_ptr<HttpClient> http_;

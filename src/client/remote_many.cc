@@ -163,7 +163,7 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
         const bool repeat = std::all_of(requests_.begin() + static_cast<std::ptrdiff_t>(at_),
                                         requests_.begin() + static_cast<std::ptrdiff_t>(end_),
                                         [](const Request& request) { return may_repeat(request); });
-        engine_.send_call({wire::Method::post, std::string(path), std::move(body)}, {}, repeat, 1,
+        engine_.send_call({wire::Method::post, std::string(path), std::move(body)}, {}, repeat,
                           [self = shared_from_this(), name](auto received) {
                               self->heard(std::move(received), name);
                           });
@@ -233,7 +233,7 @@ class Sequence : public std::enable_shared_from_this<Sequence> {
         object.close();
         std::string path = "/v1/workers/";
         wire::append_encoded(path, beat.worker_instance_id);
-        engine_.send_call({wire::Method::post, path + "/heartbeat", std::move(body)}, {}, true, 1,
+        engine_.send_call({wire::Method::post, path + "/heartbeat", std::move(body)}, {}, true,
                           [self = shared_from_this()](auto received) {
                               self->heard_heartbeat(std::move(received));
                           });

@@ -35,7 +35,7 @@ class Paging : public std::enable_shared_from_this<Paging<Op>> {
             call.target += "&cursor=";
             wire::append_encoded(call.target, cursor_);
         }
-        engine_.send_call(std::move(call), {}, true, 1,
+        engine_.send_call(std::move(call), {}, true,
                           [self = this->shared_from_this()](expected<wire::Received> received) {
                               self->heard(received);
                           });

@@ -114,6 +114,15 @@ TEST_P(Work, APolicyMayComeFromAFile) {
     EXPECT_EQ(member(*rig_.json({"get", id}).find("policy"), "max_replay_count"), "3");
 }
 
+TEST_P(Work, APolicyMayComeThroughAPipeWhichIsReadOnce) {
+    const Ran ran = run_shell(
+        R"(echo '{"max_replay_count": 3}' | "$0" submit k --policy @/dev/stdin --delay 1h)", {},
+        {{{"FF_CONNECT", rig_.address()}}, ""});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const std::string id = ran.out.substr(0, ran.out.size() - 1);
+    EXPECT_EQ(member(*rig_.json({"get", id}).find("policy"), "max_replay_count"), "3");
+}
+
 TEST_P(Work, ADelayedOneWaitsForItsTime) {
     const std::string id = submit({"k", "--delay", "1h"});
     EXPECT_EQ(member(rig_.json({"get", id}), "public_state"), "delayed");

@@ -11,14 +11,17 @@
 #include <atomic>
 #include <functional>
 #include <future>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "client/http_client.h"
+#include "client/remote_engine.h"
 #include "http/loopback_listener.h"
 #include "http/raw_client.h"
+#include "wire/answers.h"
 
 namespace ff::http::test {
 namespace {
@@ -343,9 +346,12 @@ TEST_F(ClientOfAPeer, TheAnswerBehindAnInterimOneHasItsLimit) {
 
 TEST_F(ClientOfAPeer, AServerThatChangesWhatItSpeaksIsNotListenedTo) {
     meet({.answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"});
-    const auto received = ask();
-    ASSERT_TRUE(received) << received.error().message();
-    EXPECT_EQ(received->status, 101);
+    for (int i = 1; i <= 3; ++i) {
+        const auto received = ask();
+        ASSERT_TRUE(received) << received.error().message();
+        EXPECT_EQ(received->status, 101);
+        EXPECT_EQ(peer_->connections(), i);
+    }
 }
 
 TEST_F(ClientOfAPeer, WhatComesWhileNothingIsAskedIsNoAnswer) {
@@ -393,6 +399,56 @@ TEST_F(ClientOfAPeer, AnAnswerThatEndsWithItsConnectionEndsIt) {
         ASSERT_TRUE(received) << received.error().message();
         EXPECT_EQ(received->body, "hello");
     }
+}
+
+// ------------------------------------------------------------------------- a create that got lost
+
+/// Takes one create after it has said what it can do, and is gone without an answer.
+class VanishingServer {
+  public:
+    VanishingServer() : listener_(std::in_place), port_(listener_->port()) {
+        thread_ = std::thread([this] {
+            if (!Talk::is_readable(listener_->fd(), over_)) {
+                return;
+            }
+            Talk talk(accept(listener_->fd(), nullptr, nullptr), over_);
+            talk.hear_head();
+            talk.say(answer_of(wire::write_answer<ReadCapabilities>(Capabilities{}).body));
+            talk.hear_head();
+            listener_.reset();
+        });
+    }
+    ~VanishingServer() {
+        over_ = true;
+        thread_.join();
+    }
+    VanishingServer(const VanishingServer&) = delete;
+    VanishingServer& operator=(const VanishingServer&) = delete;
+
+    [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+
+  private:
+    std::optional<LoopbackListener> listener_;
+    const std::uint16_t port_;
+    std::atomic<bool> over_ = false;
+    std::thread thread_;
+};
+
+TEST(ClientOfAVanishingServer, KnowsWhatMayHaveBeenCreatedAlsoWhenLaterTriesDoNotArrive) {
+    const VanishingServer server;
+    client::RemoteOptions options;
+    options.retry_base = std::chrono::milliseconds(1);
+    const auto engine = client::RemoteEngine::connect(server.url(), options);
+    ASSERT_TRUE(engine) << engine.error().message();
+    CreateExecution op;
+    op.ns = "default";
+    op.lane_id = "default";
+    op.execution_kind = "k";
+    const auto created = (*engine)->run(std::move(op));
+    ASSERT_FALSE(created);
+    EXPECT_TRUE(created.error().detail.contains("cannot connect")) << created.error().message();
+    EXPECT_EQ(created.error().field("sent"), "maybe");
+    EXPECT_TRUE(ExecutionId::parse(std::string(created.error().field("execution_id"))));
 }
 
 }  // namespace

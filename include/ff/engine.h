@@ -75,8 +75,9 @@ struct ConnectOptions {
     std::optional<std::string> bearer_token;            ///< remote; given, it must not be blank
     RetryOptions retry;                                 ///< remote
     std::string ca_file;  ///< remote, https: whom to trust; empty: whom the system trusts
-    /// Embedded: timers and sweeps run in this process. Absent: yes on SQLite, no on PostgreSQL,
-    /// where a server runs them. `scanners=on` or `scanners=off` in the address wins.
+    /// Embedded: timers and sweeps run in this process: retries, delays, deadlines, lost leases.
+    /// Absent: yes. Of processes that share a store one is enough, and more do no harm.
+    /// `scanners=on` or `scanners=off` in the address wins.
     std::optional<bool> scanners;
     std::optional<int> pool_size;  ///< embedded; absent: 4 on SQLite, 10 on PostgreSQL
     EngineOptions engine;          ///< embedded: everything else

@@ -183,6 +183,9 @@ expected<Target> choose_target(const ConnectOptions& options) {
     if (target.is_server() && !target.token) {
         target.token = variable("FF_API_TOKEN");
     }
+    if (!target.is_server()) {
+        FF_TRY(target.scanners, store::take_scanners(target.address));
+    }
     return target;
 }
 
@@ -200,7 +203,7 @@ expected<std::shared_ptr<Engine>> open_engine(const Target& target, Access acces
     options.pool_size = access == Access::work ? 4 : 2;
     // One command leaves what is due to the store's own engines. A worker that stays may be the
     // only one there is: retries, delays and lost leases come back through it.
-    options.background = access == Access::work;
+    options.background = access == Access::work && target.scanners.value_or(true);
     if (access == Access::work && target.is_file()) {
         options.retention_ms = own_store_retention_ms;
     }

@@ -26,6 +26,7 @@ struct Target {
     std::optional<std::string> token;  ///< for a server
     std::string ca_file;               ///< whose certificates to trust; empty: the system's
     std::string chosen_by;             ///< `--connect`, `profile prod`, …; for messages
+    std::optional<bool> scanners;      ///< what the address of a store says of them
 
     [[nodiscard]] bool is_server() const;
     /// A SQLite file: one process at a time has it open.

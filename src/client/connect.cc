@@ -9,6 +9,7 @@
 #include <ff/exception.h>
 
 #include "client/remote.h"
+#include "store/location.h"
 
 namespace ff {
 
@@ -69,44 +70,16 @@ expected<void> check(const ConnectOptions& options) {
     return {};
 }
 
-/// Takes `scanners=…` out of the query part of an address.
-expected<std::optional<bool>> take_scanners(std::string& address) {
-    constexpr std::string_view name = "scanners=";
-    std::optional<bool> scanners;
-    std::size_t begin = address.find('?');
-    while (begin != std::string::npos && begin + 1 < address.size()) {
-        const std::size_t end = std::min(address.find('&', begin + 1), address.size());
-        const std::string parameter = address.substr(begin + 1, end - begin - 1);
-        if (!parameter.starts_with(name)) {
-            begin = end < address.size() ? end : std::string::npos;
-            continue;
-        }
-        const std::string word = parameter.substr(name.size());
-        if (word != "on" && word != "off") {
-            return ff::fail(ErrorCode::invalid_config,
-                            "scanners must be on or off (got \"" + word + "\")");
-        }
-        scanners = word == "on";
-        // With its separator: the one after it, or at the end the one before it.
-        const bool last = end == address.size();
-        address.erase(last ? begin : begin + 1, end - begin);
-    }
-    return scanners;
-}
-
 expected<std::shared_ptr<Engine>> open_embedded(std::string address,
                                                 const ConnectOptions& options) {
-    FF_TRY(const std::optional<bool> in_address, take_scanners(address));
-    const bool postgres = is_postgres(address);
+    FF_TRY(const std::optional<bool> in_address, store::take_scanners(address));
     EngineOptions engine = options.engine;
     if (const auto scanners = in_address ? in_address : options.scanners) {
         engine.background = *scanners;
-    } else if (postgres) {
-        engine.background = false;
     }
     if (options.pool_size) {
         engine.pool_size = *options.pool_size;
-    } else if (postgres && engine.pool_size == EngineOptions{}.pool_size) {
+    } else if (is_postgres(address) && engine.pool_size == EngineOptions{}.pool_size) {
         engine.pool_size = postgres_pool_size;
     }
     return Engine::open(address, engine);

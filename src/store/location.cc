@@ -113,4 +113,28 @@ expected<Location> parse_location(const std::string& text) {
     return file_location(rest);
 }
 
+expected<std::optional<bool>> take_scanners(std::string& address) {
+    constexpr std::string_view name = "scanners=";
+    std::optional<bool> scanners;
+    std::size_t begin = address.find('?');
+    while (begin != std::string::npos && begin + 1 < address.size()) {
+        const std::size_t end = std::min(address.find('&', begin + 1), address.size());
+        const std::string parameter = address.substr(begin + 1, end - begin - 1);
+        if (!parameter.starts_with(name)) {
+            begin = end < address.size() ? end : std::string::npos;
+            continue;
+        }
+        const std::string word = parameter.substr(name.size());
+        if (word != "on" && word != "off") {
+            return ff::fail(ErrorCode::invalid_config,
+                            "scanners must be on or off (got \"" + word + "\")");
+        }
+        scanners = word == "on";
+        // With its separator: the one after it, or at the end the one before it.
+        const bool last = end == address.size();
+        address.erase(last ? begin : begin + 1, end - begin);
+    }
+    return scanners;
+}
+
 }  // namespace ff::store

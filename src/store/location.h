@@ -1,6 +1,7 @@
 // Which store a string names.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <ff/error.h>
@@ -21,5 +22,9 @@ std::string canonical_path(const std::string& path);
 
 /// Understands the table of spec 09 section 1. Errors: `invalid_config` that says what to write.
 expected<Location> parse_location(const std::string& text);
+
+/// Takes `scanners=on` or `scanners=off` out of an address: it says whether the process that opens
+/// the store runs its timers and sweeps, and nothing of which store it is.
+expected<std::optional<bool>> take_scanners(std::string& address);
 
 }  // namespace ff::store

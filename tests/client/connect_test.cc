@@ -12,6 +12,7 @@
 #include <ff/exception.h>
 
 #include "support/eventually.h"
+#include "support/postgres.h"
 #include "support/temp_dir.h"
 
 namespace ff::client::test {
@@ -148,6 +149,15 @@ TEST(Connect, ScannersRunInThisProcessUnlessTurnedOff) {
         delay_ends(Engine::connect("memory:", {.scanners = true}), std::chrono::seconds(30)));
     EXPECT_FALSE(
         delay_ends(Engine::connect("memory:", {.scanners = false}), std::chrono::seconds(1)));
+}
+
+TEST(Connect, ScannersRunOnPostgresToo) {
+    if (support::postgres_address().empty()) {
+        GTEST_SKIP() << "no PostgreSQL server: see scripts/postgres.sh";
+    }
+    const std::string store = support::postgres_store("connect_scanners");
+    EXPECT_TRUE(delay_ends(Engine::connect(store), std::chrono::seconds(30)));
+    EXPECT_FALSE(delay_ends(Engine::connect(store + "&scanners=off"), std::chrono::seconds(1)));
 }
 
 TEST(Connect, TheAddressMaySayWhetherScannersRun) {

@@ -705,7 +705,8 @@ struct Explanation {
     /// Tokens no single live worker of the namespace and lane supplies (of the best match).
     std::vector<std::string> missing_capabilities;
     std::uint32_t capable_workers = 0;   ///< live registered workers that could take it
-    std::optional<std::uint64_t> ahead;  ///< ready before it on its lane, counted to 10000
+    std::optional<std::uint64_t> ahead;  ///< ready before it on its lane, in its namespace;
+                                         ///< counted to 10000
 };
 
 struct ExplainExecution {

@@ -21,7 +21,7 @@ CLI::App& add_budget_command(CLI::App& budget, const std::string& name, const st
 }
 
 void add_amounts(CLI::App& app, const Budget& args, const std::string& help) {
-    app.add_option("amounts", args->amounts, help)->required()->type_name("NAME=N");
+    app.add_option("NAME=N", args->amounts, help)->required()->type_name("NAME=N");
 }
 
 void add_execution(CLI::App& app, const Budget& args) {

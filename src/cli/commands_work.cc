@@ -47,8 +47,8 @@ void add_submit(CLI::App& app, Action& action, const Common& common) {
     add_text(c, "--limit-key", o->limit_key, "KEY",
              "Whom it is for: takes turns with the work of other keys");
     add_text(c, "--policy", o->policy, "JSON|@FILE", "The policy; the options above go on top");
-    c.add_flag("--wait", o->wait, "Wait for the end and print the result");
-    add_span(c, "--wait-timeout", o->wait_timeout_ms, "Wait no longer than this");
+    CLI::Option* wait = c.add_flag("--wait", o->wait, "Wait for the end and print the result");
+    add_span(c, "--wait-timeout", o->wait_timeout_ms, "Wait no longer than this").needs(wait);
     add_common(c, common);
     on_command(c, action, [common, o] { return run_submit(*common, *o); });
 }

@@ -50,6 +50,10 @@ std::string sentence_of(const Error& error) {
     switch (error.code) {
         case ErrorCode::execution_not_found:
             return error.detail.empty() ? "there is no such execution" : error.detail;
+        case ErrorCode::budget_not_found:
+            return error.detail.empty() ? "there is no such budget" : error.detail;
+        case ErrorCode::quota_policy_not_found:
+            return error.detail.empty() ? "there is no such quota policy" : error.detail;
         case ErrorCode::execution_not_active:
             if (const auto outcome = error.field("terminal_outcome");
                 !outcome.empty() && outcome != "none") {

@@ -51,19 +51,37 @@ js::Value value_of(const T& record) {
     return js::parse(text).value_or(js::Value());
 }
 
-/// Runs a change and prints what it says: as the server would, or a line.
-ExitCode change(
-    const CommonOptions& options,
-    const std::function<expected<std::pair<js::Value, std::string>>(const Session&)>& body) {
+/// What a change says: as the server would, and in a line.
+struct Changed {
+    js::Value document;
+    std::string line;
+    ExitCode code = ExitCode::ok;
+};
+
+/// Runs a change and prints what it says.
+ExitCode change(const CommonOptions& options,
+                const std::function<expected<Changed>(const Session&)>& body) {
     return with_session(options, Access::change, [&](const Session& session) -> ExitCode {
         const auto done = body(session);
         if (!done) {
             return complain(done.error());
         }
-        print_out(for_programs(session.output) ? document(session.output, done->first)
-                                               : done->second + "\n");
-        return ExitCode::ok;
+        print_out(for_programs(session.output) ? document(session.output, done->document)
+                                               : done->line + "\n");
+        return done->code;
     });
+}
+
+/// A definition that was handed in, and may have been there before.
+Changed defined(std::string_view id_member, const std::string& id, bool created, bool matches) {
+    const std::string there = id + " is there already";
+    return {
+        js::Object{
+            {std::string(id_member), id}, {"created", created}, {"definition_matches", matches}},
+        created   ? id
+        : matches ? there
+                  : there + ", defined otherwise; nothing was changed",
+        created || matches ? ExitCode::ok : ExitCode::conflict};
 }
 
 std::string usage_line(const UsageResult& result) {
@@ -77,6 +95,11 @@ std::string usage_line(const UsageResult& result) {
         case UsageOutcome::hard_breach: return "refused, nothing counts: " + place;
     }
     return "";
+}
+
+Changed counted(const UsageResult& result) {
+    const bool refused = result.outcome == UsageOutcome::hard_breach;
+    return {value_of(result), usage_line(result), refused ? ExitCode::conflict : ExitCode::ok};
 }
 
 /// `tokens 85/100, cents 3`.
@@ -135,8 +158,6 @@ std::string policy_line(const QuotaLimits& limits) {
                        limits.per_key ? "; for each limit key" : "");
 }
 
-using Changed = std::pair<js::Value, std::string>;
-
 template <class Op>
 ExitCode change_attachment(const CommonOptions& options, Op op, const std::string& target,
                            const std::string& done, const std::string& already) {
@@ -171,9 +192,15 @@ expected<BudgetLimits> parse_limits(const std::vector<std::string>& words,
     for (const std::string& word : words) {
         FF_TRY(const auto parts, split_word(word));
         const auto known = now.find(parts.first);
-        BudgetLimit& limit =
-            out.try_emplace(parts.first, known != now.end() ? known->second : BudgetLimit{})
-                .first->second;
+        const auto [at, fresh] =
+            out.try_emplace(parts.first, known != now.end() ? known->second : BudgetLimit{});
+        if (!fresh) {
+            return std::unexpected(malformed(parts.first +
+                                             " is given two limits; write one word, "
+                                             "such as " +
+                                             parts.first + "=100,80"));
+        }
+        BudgetLimit& limit = at->second;
         const std::size_t comma = parts.second.find(',');
         if (const std::string hard = parts.second.substr(0, comma);
             !hard.empty() || comma == std::string::npos) {
@@ -226,13 +253,8 @@ ExitCode create_budget(const CommonOptions& options, const BudgetArgs& args) {
             op.soft_limits.push_back(limit.soft);
         }
         FF_TRY(const CreateBudgetResult made, session.ask(op));
-        const std::string id = made.budget_id.to_string();
-        return Changed{js::Object{{"budget_id", id},
-                                  {"created", made.created},
-                                  {"definition_matches", made.definition_matches}},
-                       made.created              ? id
-                       : made.definition_matches ? id + " is there already"
-                                                 : id + " is there already, defined otherwise"};
+        return defined("budget_id", made.budget_id.to_string(), made.created,
+                       made.definition_matches);
     });
 }
 
@@ -255,32 +277,26 @@ ExitCode set_budget_limits(const CommonOptions& options, const BudgetArgs& args)
 }
 
 ExitCode report_usage(const CommonOptions& options, const BudgetArgs& args) {
-    bool refused = false;
-    const ExitCode code = change(options, [&](const Session& session) -> expected<Changed> {
+    return change(options, [&](const Session& session) -> expected<Changed> {
         ReportUsageAdmin op;
         FF_TRY(op.budget_id, parse_limit_id<BudgetId>(args.id, "budget"));
         FF_TRY(op.dimensions, parse_amounts(args.amounts));
         op.dedup_key = args.key.value_or("");
         FF_TRY(const UsageResult result, session.ask(op));
-        refused = result.outcome == UsageOutcome::hard_breach;
-        return Changed{value_of(result), usage_line(result)};
+        return counted(result);
     });
-    return refused ? ExitCode::conflict : code;
 }
 
 ExitCode record_spend(const CommonOptions& options, const BudgetArgs& args) {
-    bool refused = false;
-    const ExitCode code = change(options, [&](const Session& session) -> expected<Changed> {
+    return change(options, [&](const Session& session) -> expected<Changed> {
         RecordSpend op;
         FF_TRY(op.budget_id, parse_limit_id<BudgetId>(args.id, "budget"));
         FF_TRY(op.execution_id, find_id(session, args.execution));
         FF_TRY(op.deltas, parse_amounts(args.amounts));
         op.idempotency_key = args.key.value_or("");
         FF_TRY(const UsageResult result, session.ask(op));
-        refused = result.outcome == UsageOutcome::hard_breach;
-        return Changed{value_of(result), usage_line(result)};
+        return counted(result);
     });
-    return refused ? ExitCode::conflict : code;
 }
 
 ExitCode release_spend(const CommonOptions& options, const BudgetArgs& args) {
@@ -453,13 +469,8 @@ ExitCode create_quota(const CommonOptions& options, const QuotaArgs& args) {
         }
         FF_TRY(op.limits, limits_of(args));
         FF_TRY(const CreateQuotaResult made, session.ask(op));
-        const std::string id = made.quota_policy_id.to_string();
-        return Changed{js::Object{{"quota_policy_id", id},
-                                  {"created", made.created},
-                                  {"definition_matches", made.definition_matches}},
-                       made.created              ? id
-                       : made.definition_matches ? id + " is there already"
-                                                 : id + " is there already, defined otherwise"};
+        return defined("quota_policy_id", made.quota_policy_id.to_string(), made.created,
+                       made.definition_matches);
     });
 }
 

@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <csignal>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
+#include "cli/bytes_file.h"
 #include "cli/connection.h"
 #include "cli/serving.h"
 #include "cli/terminal.h"
@@ -56,12 +55,11 @@ expected<std::optional<http::ConfigFile>> read_config(const std::optional<std::s
     if (!path) {
         return std::nullopt;
     }
-    std::ifstream file(*path, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (!file.is_open() || file.bad()) {
-        return ff::fail(ErrorCode::invalid_config, "cannot read " + *path);
+    auto text = read_bytes(*path);
+    if (!text) {
+        return ff::fail(ErrorCode::invalid_config, sentence_of(text.error()));
     }
-    return http::ConfigFile{*path, std::move(text)};
+    return http::ConfigFile{*path, std::move(*text)};
 }
 
 /// 2 when the store is there but not for us, else 1.

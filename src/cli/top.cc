@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <utility>
 
@@ -23,10 +22,23 @@ constexpr std::size_t workers_shown = 8;
 /// Rates are over this long, or over as much of it as a page of executions reaches back.
 constexpr DurationMs window_ms = 10'000;
 
-/// The states worth a column, as people think of them.
-constexpr std::array shown_states{PublicState::waiting, PublicState::active,
-                                  PublicState::delayed, PublicState::suspended,
-                                  PublicState::failed,  PublicState::expired};
+/// The states that are counted, in columns as people think of them.
+struct StateColumn {
+    std::string_view heading;
+    std::vector<PublicState> states;
+};
+const std::vector<StateColumn>& state_columns() {
+    static const std::vector<StateColumn> columns{
+        {"waiting", {PublicState::waiting, PublicState::resumable}},
+        {"active", {PublicState::active}},
+        {"delayed", {PublicState::delayed}},
+        {"blocked", {PublicState::rate_limited, PublicState::waiting_children}},
+        {"suspended", {PublicState::suspended}},
+        {"failed", {PublicState::failed}},
+        {"expired", {PublicState::expired}},
+    };
+    return columns;
+}
 
 TopLane& lane_of(std::vector<TopLane>& lanes, const std::string& name) {
     const auto at = std::ranges::find(lanes, name, &TopLane::lane);
@@ -110,22 +122,32 @@ std::string count_text(const TopCount& count) {
     return with_commas(count.count) + (count.or_more ? "+" : "");
 }
 
+TopCount sum_of(const TopLane& lane, const std::vector<PublicState>& states) {
+    TopCount sum;
+    for (const PublicState state : states) {
+        if (const auto at = lane.counts.find(state); at != lane.counts.end()) {
+            sum.count += at->second.count;
+            sum.or_more = sum.or_more || at->second.or_more;
+        }
+    }
+    return sum;
+}
+
 std::string lanes_table(const TopPicture& picture, const View& view) {
     std::vector<Column> columns{{"lane", Align::left, Give::shrink}, {"is"}};
-    for (const PublicState state : shown_states) {
-        columns.push_back({std::string(to_string(state)), Align::right});
+    for (const StateColumn& column : state_columns()) {
+        columns.push_back({std::string(column.heading), Align::right});
     }
     Table table(std::move(columns));
     for (const TopLane& lane : picture.lanes) {
         std::vector<Cell> cells{
             lane.lane,
             {to_string(lane.state), lane.state == LaneState::active ? Style::dim : Style::yellow}};
-        for (const PublicState state : shown_states) {
-            const auto at = lane.counts.find(state);
-            const TopCount count = at == lane.counts.end() ? TopCount{} : at->second;
+        for (const StateColumn& column : state_columns()) {
+            const TopCount count = sum_of(lane, column.states);
             const bool none = count.count == 0 && !count.or_more;
             cells.emplace_back(none ? "-" : count_text(count),
-                               none ? Style::dim : state_cell(state).style);
+                               none ? Style::dim : state_cell(column.states.front()).style);
         }
         table.add(std::move(cells));
     }
@@ -157,8 +179,10 @@ expected<TopPicture> read_top(const Session& session) {
     for (const LaneInfo& lane : lanes) {
         picture.lanes.push_back({lane.lane_id, lane.state, {}});
     }
-    for (const PublicState state : shown_states) {
-        FF_TRY_VOID(count_state(session, state, picture));
+    for (const StateColumn& column : state_columns()) {
+        for (const PublicState state : column.states) {
+            FF_TRY_VOID(count_state(session, state, picture));
+        }
     }
     FF_TRY_VOID(read_failures(session, picture));
     FF_TRY_VOID(read_rates(session, picture));

@@ -88,6 +88,15 @@ std::string eligible_summary(const Explanation& why, const core::Route& route) {
     return text;
 }
 
+/// What engines do by themselves, when there is one.
+constexpr std::string_view when_served = " as soon as an engine runs on this store";
+
+std::string delay_summary(const core::Execution& e, TimestampMs now) {
+    return *e.delay_until > now ? "delayed until " + time_text(*e.delay_until)
+                                : "its delay ended at " + time_text(*e.delay_until) +
+                                      "; it goes on" + std::string(when_served);
+}
+
 std::string summary(const core::Execution& e, const Explanation& why, const core::Route& route,
                     TimestampMs now) {
     const std::string detail = e.blocking_detail.value_or("");
@@ -102,7 +111,7 @@ std::string summary(const core::Execution& e, const Explanation& why, const core
                 e.lease_expires_at.value_or(now) <= now) {
                 return "the lease of " + e.worker_instance_id.value_or("") + " ran out at " +
                        time_text(e.lease_expires_at.value_or(0)) +
-                       "; another worker takes it over as soon as an engine runs on this store";
+                       "; another worker takes it over" + std::string(when_served);
             }
             if (e.state.ownership == OwnershipState::leased) {
                 return "it is running on " + e.worker_instance_id.value_or("") + " until " +
@@ -118,7 +127,7 @@ std::string summary(const core::Execution& e, const Explanation& why, const core
     }
     const std::string reason(to_string(e.state.blocking_reason));
     if (e.state.blocking_reason == BlockingReason::waiting_for_delay && e.delay_until) {
-        return reason + ": delayed until " + time_text(*e.delay_until);  // the detail has a number
+        return reason + ": " + delay_summary(e, now);  // the detail has a number
     }
     return detail.empty() ? reason : reason + ": " + with_time(detail, e.delay_until);
 }
@@ -316,7 +325,8 @@ expected<Explanation> answer(const ExplainExecution& op, const ReadContext& c) {
             FF_TRY(const auto routes, reader.routes());
             std::vector<core::RouteId> same_lane;
             for (const core::Route& other : routes) {
-                if (other.key.lane == route.key.lane && same_lane.size() < 256) {
+                if (other.key.lane == route.key.lane && other.key.ns == route.key.ns &&
+                    same_lane.size() < 256) {
                     same_lane.push_back(other.id);
                 }
             }
@@ -337,6 +347,10 @@ expected<Explanation> answer(const ExplainExecution& op, const ReadContext& c) {
         }
         if (e->state.phase == LifecyclePhase::suspended) {
             FF_TRY(why.summary, suspension_summary(reader, *e));
+        }
+        if (!is_terminal(e->state) && e->execution_deadline_at.value_or(c.now + 1) <= c.now) {
+            why.summary += "; its deadline passed at " + time_text(*e->execution_deadline_at) +
+                           ", and it expires" + std::string(when_served);
         }
         out = std::move(why);
         return {};

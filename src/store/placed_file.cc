@@ -73,6 +73,9 @@ PlacedFile::~PlacedFile() {
 }
 
 expected<PlacedFile> PlacedFile::make(const std::string& target, Existing existing) {
+    if (target.empty()) {
+        return ff::fail(ErrorCode::invalid_config, "the name of the file to make is empty");
+    }
     // Through links: what a link names is replaced, not the link.
     const std::string place = canonical_path(target);
     std::error_code ignored;

@@ -197,6 +197,26 @@ TEST_P(Change, TheStoreAndTheEngineTellOfThemselves) {
     EXPECT_TRUE(contains(rig_.ff({"capabilities"}).out, "replay_execution"));
 }
 
+TEST_P(Change, TopCountsWhatLimitsKeep) {
+    for (int i = 0; i < 3; ++i) {
+        rig_.create("email");
+    }
+    const Ran made = rig_.ff({"quota", "create", "--concurrent", "1"});
+    ASSERT_EQ(made.code, 0) << made.err;
+    const std::string quota = made.out.substr(0, made.out.size() - 1);
+    ASSERT_EQ(rig_.ff({"quota", "attach", quota, "lane:email"}).code, 0);
+    rig_.hold("email");
+    rig_.find_nothing("email");
+    const js::Value lane = (*rig_.json({"top"}).find("lanes")->if_array())[0];
+    const js::Value* states = lane.find("states");
+    EXPECT_EQ(member(*states, "rate_limited"), R"({"count":2,"or_more":false})");
+    EXPECT_EQ(member(*states, "active"), R"({"count":1,"or_more":false})");
+    const std::string text = rig_.ff({"top"}).out;
+    const std::string heading = text.substr(text.find("lane "));
+    const std::string row = text.substr(text.find("email "));
+    EXPECT_EQ(row[heading.find("blocked") + std::string_view("blocked").size() - 1], '2') << text;
+}
+
 TEST_P(Change, TopShowsOnePictureWithoutATerminal) {
     rig_.create("email");
     rig_.create("email");

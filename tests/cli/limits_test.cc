@@ -40,7 +40,30 @@ TEST_P(Limits, ABudgetIsDefinedCountedAndReset) {
     const js::Value status = rig_.json({"budget", "show", id});
     EXPECT_EQ(status.find("usage")->find("tokens")->as_int64(), 0);
     EXPECT_EQ(rig_.ff({"budget", "report", id, "tokens"}).code, 2) << "no number";
-    EXPECT_EQ(rig_.ff({"budget", "show", new_uuid().to_string()}).code, 3);
+    const Ran nowhere = rig_.ff({"budget", "show", new_uuid().to_string()});
+    EXPECT_EQ(nowhere.code, 3);
+    EXPECT_EQ(nowhere.err, "ff: there is no such budget\n");
+}
+
+TEST_P(Limits, WhatIsDefinedOtherwiseAlreadyIsAConflict) {
+    const std::string budget = line({"budget", "create", "--limit", "tokens=100"});
+    EXPECT_EQ(line({"budget", "create", "--id", budget, "--limit", "tokens=100"}),
+              budget + " is there already");
+    const Ran other = rig_.ff({"budget", "create", "--id", budget, "--limit", "tokens=5"});
+    EXPECT_EQ(other.code, 4) << other.err;
+    EXPECT_EQ(other.out, budget + " is there already, defined otherwise; nothing was changed\n");
+    EXPECT_TRUE(contains(rig_.ff({"budget", "show", budget}).out, "100"));
+    const std::string quota = line({"quota", "create", "--concurrent", "2"});
+    const Ran other_quota = rig_.ff({"quota", "create", "--id", quota, "--concurrent", "3"});
+    EXPECT_EQ(other_quota.code, 4) << other_quota.err;
+    EXPECT_TRUE(contains(other_quota.out, "defined otherwise")) << other_quota.out;
+}
+
+TEST_P(Limits, ADimensionHasOneLimit) {
+    const Ran twice = rig_.ff({"budget", "create", "--limit", "tokens=5", "--limit", "tokens=9,7"});
+    EXPECT_EQ(twice.code, 2);
+    EXPECT_TRUE(contains(twice.err, "tokens is given two limits")) << twice.err;
+    EXPECT_TRUE(rig_.items({"budget", "list"}).empty());
 }
 
 TEST_P(Limits, WhatAnExecutionSpendsIsWrittenDownAndReleased) {
@@ -60,15 +83,7 @@ TEST_P(Limits, WhySaysWhichBudgetKeepsIt) {
     EXPECT_EQ(line({"budget", "attach", id, "lane:a"}), "applies to lane:a");
     EXPECT_EQ(line({"budget", "attach", id, "lane:a"}), "applies already to lane:a");
     EXPECT_EQ(line({"budget", "report", id, "tokens=1"}), "counted");
-    rig_.with_engine([](Engine& engine) {
-        Claim claim;
-        claim.lanes = {"a"};
-        claim.worker_id = "w";
-        claim.worker_instance_id = "w-1";
-        const auto claimed = engine.run(claim);
-        ASSERT_TRUE(claimed);
-        EXPECT_TRUE(claimed->tasks.empty());
-    });
+    rig_.find_nothing("a");
     const std::string why = rig_.ff({"why", execution}).out;
     EXPECT_TRUE(contains(why, "budget " + id + ": tokens 1/1")) << why;
     EXPECT_TRUE(contains(why, "it resets at")) << why;

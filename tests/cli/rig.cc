@@ -86,11 +86,16 @@ ExecutionId Rig::create(const std::string& lane, const std::string& kind) {
 
 namespace {
 
-ClaimedTask claim(Engine& engine, const std::string& lane, DurationMs ttl_ms) {
+Claim claim_on(const std::string& lane) {
     Claim op;
     op.lanes = {lane};
     op.worker_id = "w";
     op.worker_instance_id = "w-1";
+    return op;
+}
+
+ClaimedTask claim(Engine& engine, const std::string& lane, DurationMs ttl_ms) {
+    Claim op = claim_on(lane);
     op.lease_ttl_ms = ttl_ms;
     auto claimed = engine.run(op);
     EXPECT_TRUE(claimed.has_value() && claimed->tasks.size() == 1) << "nothing on " << lane;
@@ -120,6 +125,14 @@ void Rig::fail(const std::string& lane, const std::string& reason) {
 
 void Rig::hold(const std::string& lane, DurationMs ttl_ms) {
     with_engine([&](Engine& engine) { claim(engine, lane, ttl_ms); });
+}
+
+void Rig::find_nothing(const std::string& lane) {
+    with_engine([&](Engine& engine) {
+        const auto claimed = engine.run(claim_on(lane));
+        ASSERT_TRUE(claimed) << claimed.error().message();
+        EXPECT_TRUE(claimed->tasks.empty());
+    });
 }
 
 void Rig::register_worker(const std::string& lane) {

@@ -49,6 +49,8 @@ class Rig {
     void fail(const std::string& lane, const std::string& reason);
     /// Takes one and keeps it.
     void hold(const std::string& lane, DurationMs ttl_ms = 600'000);
+    /// Asks for one, and gets none.
+    void find_nothing(const std::string& lane);
     void register_worker(const std::string& lane);
 
   private:

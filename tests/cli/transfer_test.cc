@@ -458,6 +458,9 @@ TEST_F(TransferCommands, ABackupSaysWhatItIsNotFor) {
     EXPECT_EQ(run_ff({"backup", "--db", folder_.file("missing"), "--to", copy_}).code, 3);
     EXPECT_EQ(run_ff({"backup", "--db", path_, "--to", folder_.file("no/copy.db")}).code, 1);
     EXPECT_EQ(run_ff({"backup", "--db", path_}).code, 2);
+    const Ran unnamed = run_ff({"backup", "--db", path_, "--to", ""});
+    EXPECT_EQ(unnamed.code, 2);
+    EXPECT_EQ(unnamed.err, "ff: the name of the file to make is empty\n");
     std::ofstream(lines_) << "not a store, and long enough to be looked at: "
                           << std::string(500, 'x');
     EXPECT_EQ(run_ff({"backup", "--db", lines_, "--to", copy_}).code, 1);

@@ -83,6 +83,8 @@ const std::vector<BadInput>& bad_inputs() {
         {{"lanes", "halt", "x"}, "unknown command \"halt\""},
         {{"scanners", "run"}, "name is required"},
         {{"top", "--every", "often"}, "--every: often is not a span"},
+        {{"submit", "k", "--wait-timeout", "1s"}, "--wait"},
+        {{"budget", "limit", "B"}, "NAME=N is required"},
         {{"completion"}, "shell is required"},
         {{"profiles", "x"}, "unexpected argument \"x\""},
         {{"ls", "--connect", ""}, "the address is empty"},

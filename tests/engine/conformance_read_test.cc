@@ -214,6 +214,23 @@ TEST_P(ReadConformance, WhyWorkWhoseLeaseIsPastDoesNotRun) {
     EXPECT_TRUE(has(why(id).summary, "ran out at")) << why(id).summary;
 }
 
+TEST_P(ReadConformance, WhyWhatIsDueWaitsForAnEngine) {
+    FF_NEEDS_CLOCK();
+    EngineOptions options;
+    options.background = false;
+    open_with(options);
+    const ExecutionId delayed =
+        create(with(job(), [&](auto& op) { op.delay_until = now() + 500; }));
+    const ExecutionId late =
+        create(with(job(), [&](auto& op) { op.execution_deadline_at = now() + 500; }));
+    EXPECT_TRUE(has(why(delayed).summary, "delayed until")) << why(delayed).summary;
+    EXPECT_FALSE(has(why(late).summary, "deadline")) << why(late).summary;
+    clock().advance(500);
+    EXPECT_TRUE(has(why(delayed).summary, "its delay ended at")) << why(delayed).summary;
+    EXPECT_TRUE(has(why(late).summary, "its deadline passed at")) << why(late).summary;
+    EXPECT_TRUE(has(why(late).summary, "as soon as an engine runs")) << why(late).summary;
+}
+
 TEST_P(ReadConformance, WhyReadyWorkWaits) {
     const ExecutionId first = create();
     const ExecutionId second = create();
@@ -232,6 +249,8 @@ TEST_P(ReadConformance, WhyReadyWorkWaits) {
     EXPECT_EQ(busy.capable_workers, 2U);
     EXPECT_TRUE(busy.missing_capabilities.empty());
     EXPECT_TRUE(has(busy.summary, "1 ahead")) << busy.summary;
+    const ExecutionId elsewhere = create(with(job(), [](auto& op) { op.ns = "other"; }));
+    EXPECT_EQ(why(elsewhere).ahead, 0U) << "those of another namespace have workers of their own";
     ok(ChangePriority{second, 10});
     EXPECT_EQ(why(second).ahead, 0U);
     EXPECT_EQ(why(first).ahead, 1U);

@@ -242,7 +242,7 @@ class WebhookSender::Parts::Errand : public std::enable_shared_from_this<Errand>
                 // The next events may be long in coming. The list has another hold of it.
                 self->client_.reset();
                 if (!received) {
-                    self->fail(received.error().message());
+                    self->fail(received.error().detail);  // its code says nothing more
                 } else if (received->status < 200 || received->status > 299) {
                     self->fail("HTTP " + std::to_string(received->status));
                 } else {

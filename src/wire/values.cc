@@ -156,6 +156,10 @@ Fault read_bytes(const json& value, std::string& out) {
     if (const js::Array* items = value.if_array()) {
         return read_byte_array(*items, out);
     }
+    constexpr std::array forms{"json", "text", "base64"};
+    if (std::ranges::count_if(forms, [&](auto name) { return value.find(name) != nullptr; }) > 1) {
+        return R"(: expected one of "json", "text" and "base64", not several)";
+    }
     if (const json* inner = value.find("json")) {
         out = js::dump(*inner);
         return {};

@@ -302,6 +302,8 @@ TEST(Bytes, SpelledOtherwiseAreRefused) {
                                            "true",
                                            "{}",
                                            R"({"hex":"00"})",
+                                           R"({"text":"a","json":1})",
+                                           R"({"base64":"","text":"a"})",
                                            R"({"base64":"A"})",
                                            R"({"base64":5})",
                                            R"({"base64":"AP8Q\n"})",

@@ -195,10 +195,8 @@ expected<BudgetLimits> parse_limits(const std::vector<std::string>& words,
         const auto [at, fresh] =
             out.try_emplace(parts.first, known != now.end() ? known->second : BudgetLimit{});
         if (!fresh) {
-            return std::unexpected(malformed(parts.first +
-                                             " is given two limits; write one word, "
-                                             "such as " +
-                                             parts.first + "=100,80"));
+            return std::unexpected(malformed(fmt::format(
+                "{0} is given two limits; write one word, such as {0}=100,80", parts.first)));
         }
         BudgetLimit& limit = at->second;
         const std::size_t comma = parts.second.find(',');

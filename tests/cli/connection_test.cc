@@ -297,6 +297,15 @@ TEST_F(Connection, OnlySubmitMakesAFile) {
     EXPECT_TRUE(std::filesystem::exists(path));
 }
 
+TEST_F(Connection, AnAddressForALibraryMaySayWhetherScannersRun) {
+    const std::string path = folder_.file("new.db");
+    EXPECT_EQ(run_ff({"submit", "k", "--connect", "sqlite:" + path + "?scanners=on"}).code, 0);
+    EXPECT_TRUE(std::filesystem::exists(path));
+    const Ran list = run_ff({"ls", "-o", "jsonl", "--connect", path + "?scanners=off"});
+    EXPECT_EQ(list.json_lines().size(), 1U) << list.err;
+    EXPECT_EQ(run_ff({"ls", "--connect", path + "?scanners=perhaps"}).code, 2);
+}
+
 TEST_F(Connection, AStoreInMemoryIsRefused) {
     for (const char* address : {":memory:", "sqlite::memory:", "memory:"}) {
         const Ran ran = run_ff({"submit", "k", "--connect", address});

@@ -103,7 +103,8 @@ struct ExecutionId {
     static std::optional<ExecutionId> from_raw(std::string_view raw);
 
     /// For a member of a flow: the flow's partition. Give `uuid` to make the id re-derivable.
-    static ExecutionId for_flow(const FlowId& id, const PartitionCounts& counts, const Uuid& uuid);
+    static ExecutionId for_flow(const FlowId& flow, const PartitionCounts& counts,
+                                const Uuid& uuid);
     /// For an execution that belongs to no flow: the lane's partition.
     static ExecutionId solo(std::string_view lane, const PartitionCounts& counts, const Uuid& uuid);
 };

@@ -1,6 +1,6 @@
 #include "base/lease_clock.h"
 
-#include <time.h>
+#include <ctime>
 
 #include <algorithm>
 #include <chrono>

@@ -309,7 +309,6 @@ class HttpBench {
     }
 
     expected<double> pick_up_once(HttpLoad& waiter, HttpLoad& maker) {
-        std::string made;
         Clock::time_point sent;
         double took = 0;
         int phase = 0;

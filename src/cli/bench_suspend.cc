@@ -162,7 +162,7 @@ class SuspendBench {
             }
             return {};
         }));
-        return add(*bench, "roundtrips_16", static_cast<double>(threads * rounds) / seconds,
+        return add(*bench, "roundtrips_16", static_cast<double>(threads) * rounds / seconds,
                    "per_second");
     }
 

@@ -14,14 +14,14 @@ ExitCode cancel_executions(const CommonOptions& options, const std::vector<std::
 ExitCode replay_executions(const CommonOptions& options, const std::vector<std::string>& ids);
 ExitCode revoke_leases(const CommonOptions& options, const std::vector<std::string>& ids,
                        const std::string& reason);
-ExitCode change_priority(const CommonOptions& options, const std::string& id,
+ExitCode change_priority(const CommonOptions& options, const std::string& word,
                          std::int32_t priority);
 
-/// `tags` are words `key=value`.
-ExitCode set_tags(const CommonOptions& options, const std::string& id,
-                  const std::vector<std::string>& tags);
+/// `words` are `key=value`.
+ExitCode set_tags(const CommonOptions& options, const std::string& word,
+                  const std::vector<std::string>& words);
 /// `not_found` when the execution has none of these; the others are removed all the same.
-ExitCode remove_tags(const CommonOptions& options, const std::string& id,
+ExitCode remove_tags(const CommonOptions& options, const std::string& word,
                      const std::vector<std::string>& keys);
 
 /// Whether a lane that nobody has used yet may be given a state.

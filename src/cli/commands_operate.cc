@@ -1,4 +1,6 @@
 // Commands of operators: change executions, see to lanes and upkeep, look at the whole.
+#include <ff/policy.h>
+
 #include "cli/change.h"
 #include "cli/grammar.h"
 #include "cli/show.h"

@@ -1,4 +1,6 @@
 // Commands about executions: hand in, look, wait.
+#include <ff/policy.h>
+
 #include "cli/grammar.h"
 #include "cli/result.h"
 #include "cli/show.h"

@@ -27,7 +27,7 @@ struct EventArgs {
 ExitCode show_events(const CommonOptions& options, const EventArgs& args);
 
 /// Everything that happened to an execution.
-expected<std::string> show_timeline(const Session& session, const std::string& id);
+expected<std::string> show_timeline(const Session& session, const std::string& word);
 
 struct WebhookArgs {
     std::string url;

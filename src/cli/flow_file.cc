@@ -561,9 +561,9 @@ class FileReading {
 
 expected<std::string> flow_name(const Doc& root, const std::string& file) {
     const DocMember* member = root.find("name");
-    const std::string name = member == nullptr                    ? fs::path(file).stem().string()
-                             : member->value.if_text() != nullptr ? *member->value.if_text()
-                                                                  : std::string();
+    std::string name = member == nullptr                    ? fs::path(file).stem().string()
+                       : member->value.if_text() != nullptr ? *member->value.if_text()
+                                                            : std::string();
     if (!is_flow_name(name)) {
         return fault_at(file, member != nullptr ? member->value.at : Place(),
                         member == nullptr

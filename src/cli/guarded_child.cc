@@ -205,7 +205,7 @@ expected<std::string> find_program(const std::string& name) {
     while (!name.empty()) {
         const std::size_t end = folders.find(':');
         const std::string folder(folders.substr(0, end));
-        const std::string path = (folder.empty() ? "." : folder) + "/" + name;
+        std::string path = (folder.empty() ? "." : folder) + "/" + name;
         if (may_run(path)) {
             return path;
         }

@@ -84,7 +84,6 @@ ExitCode serve_until_told(http::ServerConfig config, const StopSignals& signals,
     for (const std::string& warning : config.warnings) {
         log.warn(warning);
     }
-    const std::string store = config.store;
     auto serving = Serving::start(std::move(config), logger);
     if (!serving) {
         return refuse_boot(serving.error());

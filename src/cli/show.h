@@ -40,11 +40,11 @@ enum class Input : bool { left_out, measured };
 expected<Said> say_execution(const Session& session, const ExecutionId& id, Input input);
 expected<Said> say_why(const Session& session, const ExecutionId& id);
 
-expected<std::string> show_attempts(const Session& session, const std::string& id);
-expected<std::string> show_history(const Session& session, const std::string& id);
+expected<std::string> show_attempts(const Session& session, const std::string& word);
+expected<std::string> show_history(const Session& session, const std::string& word);
 /// The bytes as they are; for programs an object.
-expected<std::string> show_input(const Session& session, const std::string& id);
-expected<std::string> show_tags(const Session& session, const std::string& id,
+expected<std::string> show_input(const Session& session, const std::string& word);
+expected<std::string> show_tags(const Session& session, const std::string& word,
                                 const std::optional<std::string>& key);
 
 expected<std::vector<LaneInfo>> read_lanes(const Session& session);

@@ -41,21 +41,15 @@ namespace {
 constexpr std::uint64_t log_bytes_warn = 256U << 20;
 
 /// The log-reset fault of SQLite is mended in these releases and all later ones.
-bool log_reset_is_mended(int major, int minor, int patch) {
-    const std::array version{major, minor, patch};
-    return version >= std::array{3, 51, 3} || (minor == 50 && patch >= 7) ||
-           (minor == 44 && patch >= 6);
+bool log_reset_is_mended(int version) {
+    return version >= 3'051'003 || (version >= 3'050'007 && version < 3'051'000) ||
+           (version >= 3'044'006 && version < 3'045'000);
 }
 
 Check check_library() {
     Check check{"library"};
-    int major = 0;
-    int minor = 0;
-    int patch = 0;
-    const std::string version = store::sqlite_version();
-    std::sscanf(version.c_str(), "%d.%d.%d", &major, &minor, &patch);
-    check.detail = fmt::format("ff {}, SQLite {}", FF_VERSION, version);
-    if (!log_reset_is_mended(major, minor, patch)) {
+    check.detail = fmt::format("ff {}, SQLite {}", FF_VERSION, store::sqlite_version());
+    if (!log_reset_is_mended(store::sqlite_version_number())) {
         check.status = CheckStatus::warn;
         check.detail +=
             ": below 3.51.3 only one connection may write, which ff sees to; let no "

@@ -101,8 +101,10 @@ std::string axes(const Scale& scale, const Plot& plot) {
             plot_left, plot_width - plot_right, scale.y(value), scale.y(value));
         out += text_at(plot_left - 8, scale.y(value) + 4, "end", fmt::format("{:g}", value));
     }
-    const double first = std::pow(10, std::ceil(std::log10(scale.x_low) - 1e-9));
-    for (double x = first; x <= scale.x_high * 1.001; x *= 10) {
+    const int first = static_cast<int>(std::ceil(std::log10(scale.x_low) - 1e-9));
+    const int last = static_cast<int>(std::floor(std::log10(scale.x_high * 1.001)));
+    for (int power = first; power <= last; ++power) {
+        const double x = std::pow(10, power);
         out += text_at(scale.x(x), plot_height - plot_bottom + 18, "middle",
                        with_commas(static_cast<std::uint64_t>(std::llround(x))));
     }

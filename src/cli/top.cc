@@ -216,9 +216,9 @@ js::Value top_json(const TopPicture& picture) {
         for (const auto& [state, count] : lane.counts) {
             counts.emplace_back(std::string(to_string(state)), number(count));
         }
-        lanes.push_back(js::Object{{"lane_id", lane.lane},
-                                   {"lane_state", to_string(lane.state)},
-                                   {"states", js::Value(std::move(counts))}});
+        lanes.emplace_back(js::Object{{"lane_id", lane.lane},
+                                      {"lane_state", to_string(lane.state)},
+                                      {"states", js::Value(std::move(counts))}});
     }
     js::Array failures;
     for (const TopFailure& failure : picture.failures) {

@@ -25,7 +25,7 @@ expected<void> wait_for(const CommonOptions& options, std::vector<ExecutionId> i
                         const std::function<void(const Ending&)>& tell);
 
 /// `ok` when all are completed.
-ExitCode wait_for_executions(const CommonOptions& options, const std::vector<std::string>& ids,
+ExitCode wait_for_executions(const CommonOptions& options, const std::vector<std::string>& words,
                              std::optional<DurationMs> timeout_ms);
 
 /// `ok` for completed, otherwise `failed`.

@@ -17,9 +17,9 @@ struct InboxFilter {
 /// Who waits for whom, since when, until when: those whose time runs out first at the head.
 expected<std::string> show_inbox(const Session& session, const InboxFilter& filter);
 /// The open waitpoints of one execution and its suspensions.
-expected<std::string> show_waitpoints(const Session& session, const std::string& id);
+expected<std::string> show_waitpoints(const Session& session, const std::string& word);
 /// Every signal an execution was sent.
-expected<std::string> show_signals(const Session& session, const std::string& id);
+expected<std::string> show_signals(const Session& session, const std::string& word);
 
 /// `approved` or `rejected`, at the only open waitpoint or at the one that is named.
 struct AnswerArgs {

@@ -257,9 +257,7 @@ expected<IssueReclaimGrantResult> Client::try_issue_reclaim_grant(const IssueRec
 }
 
 expected<ReclaimResult> Client::try_claim_reclaimed(const Grant& grant,
-                                                    const ReclaimExecution& asked) {
-    ReclaimExecution op = asked;
-    op.grant_key = grant.grant_key;
+                                                    const ReclaimExecution& op) {
     if (grant.kind != GrantKind::reclaim) {
         return ff::fail(ErrorCode::invalid_input, "claim_reclaimed: the grant is of kind " +
                                                       std::string(to_string(grant.kind)) +
@@ -278,7 +276,9 @@ expected<ReclaimResult> Client::try_claim_reclaimed(const Grant& grant,
         return ff::fail(ErrorCode::claim_grant_expired,
                         "claim_reclaimed: the grant's time is over; ask for another");
     }
-    return engine_->run(op);
+    ReclaimExecution granted = op;
+    granted.grant_key = grant.grant_key;
+    return engine_->run(std::move(granted));
 }
 
 }  // namespace ff

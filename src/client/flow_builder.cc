@@ -1,6 +1,7 @@
 #include <ff/flow_builder.h>
 
 #include <algorithm>
+#include <ranges>
 #include <unordered_map>
 #include <utility>
 
@@ -71,9 +72,9 @@ class CycleSearch {
     /// The path leads from a node to what it needs; edges lead the other way.
     void keep_cycle(std::size_t from) {
         cycle_ = {from};
-        for (auto it = path_.rbegin(); it != path_.rend(); ++it) {
-            cycle_.push_back(it->first);
-            if (it->first == from) {
+        for (const auto& step : std::views::reverse(path_)) {
+            cycle_.push_back(step.first);
+            if (step.first == from) {
                 break;
             }
         }

@@ -345,6 +345,7 @@ Response told_by_server(Response response) {
 void RemoteEngine::stop() { http_->stop(); }
 
 bool may_repeat(const Request& request) {
+    // NOLINTBEGIN(bugprone-branch-clone): each has a reason of its own
     return ff::visit(
         []<class Op>(const Op& op) {
             if constexpr (std::is_same_v<Op, CreateWaitpoint>) {
@@ -390,6 +391,7 @@ bool may_repeat(const Request& request) {
             }
         },
         request);
+    // NOLINTEND(bugprone-branch-clone)
 }
 
 }  // namespace ff::client

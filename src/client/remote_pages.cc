@@ -6,6 +6,7 @@
 #include "client/remote_engine.h"
 #include "wire/answers.h"
 #include "wire/request_out.h"
+#include "wire/url.h"
 
 namespace ff::client {
 

@@ -93,7 +93,7 @@ Decision<Done> decide(const Snapshot& view, const Progress& args, const Context&
         e.progress_percent = args.percent;
     }
     if (args.message) {
-        e.progress_message = non_empty(*args.message);
+        e.progress_message = non_empty(args.message);
     }
     e.progress_updated_at = ctx.now;
     e.last_mutation_at = ctx.now;

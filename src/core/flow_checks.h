@@ -8,6 +8,7 @@
 
 #include "core/context.h"
 #include "core/records.h"
+#include "core/snapshot.h"
 
 namespace ff::core {
 

@@ -63,6 +63,7 @@ struct Secret {
     Secret(const Secret&) = delete;
     Secret& operator=(const Secret&) = delete;
     /// A short text stays behind when it is moved; hence it is copied and overwritten.
+    // NOLINTNEXTLINE(performance-move-constructor-init)
     Secret(Secret&& other) noexcept : bytes(other.bytes) { wipe(other.bytes); }
     Secret& operator=(Secret&&) = delete;
     ~Secret() { wipe(bytes); }

@@ -208,6 +208,7 @@ void LimitTable::load_target(const TargetKey& key, std::vector<Attachment> rows)
     targets_.insert(key);
 }
 
+// NOLINTBEGIN(performance-unnecessary-value-param): they are moved from
 void LimitTable::load_attached(const LimitReads::PageOf& ask, std::vector<std::string> ids) {
     attached_.try_emplace(ask, std::move(ids));
 }
@@ -216,7 +217,9 @@ void LimitTable::load_keys(const LimitReads::PageOf& ask, std::vector<std::strin
     keys_.try_emplace(ask, std::move(keys));
 }
 
-void LimitTable::load_places(std::vector<Attachment> rows) {
+// NOLINTEND(performance-unnecessary-value-param)
+
+void LimitTable::load_places(const std::vector<Attachment>& rows) {
     if (places_) {
         return;
     }

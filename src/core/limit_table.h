@@ -118,7 +118,7 @@ class LimitTable {
     void load_target(const TargetKey& key, std::vector<Attachment> rows);
     void load_attached(const LimitReads::PageOf& ask, std::vector<std::string> ids);
     void load_keys(const LimitReads::PageOf& ask, std::vector<std::string> keys);
-    void load_places(std::vector<Attachment> rows);
+    void load_places(const std::vector<Attachment>& rows);
 
     // ---- for the batch.
     void apply(Changes& changes);

@@ -67,7 +67,7 @@ class WaitTable {
     void load_waitpoint(const WaitpointId& id, std::optional<Waitpoint> row);
     /// The open suspension, if there is one, and all open waitpoints of an execution.
     void load_open(std::int64_t eid, std::optional<Suspension> suspension,
-                   std::vector<Waitpoint> waitpoints);
+                   std::vector<Waitpoint> open);
     void load_signal(std::int64_t eid, const SignalId& id, std::optional<Signal> row);
     void load_signal_key(const WaitpointId& at, const std::string& key, std::optional<Signal> row);
     void load_signals_at(const WaitpointId& id, std::vector<Signal> rows);

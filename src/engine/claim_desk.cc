@@ -323,7 +323,7 @@ expected<std::optional<Response>> ClaimDesk::serve_one(ReadyIndex::Group& group,
             }
             keep(std::move(decision.changes));
             if (*decision.answer) {
-                return Response(ClaimForWorkerResult{std::move(**decision.answer)});
+                return Response(ClaimForWorkerResult{std::move(*decision.answer)});
             }
         }
     }

@@ -4,13 +4,13 @@
 #include "store/schema.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <type_traits>
 #include <utility>
 
+#include "base/version.h"
 #include "core/transitions.h"
 #include "core/validate.h"
 
@@ -557,14 +557,10 @@ expected<Capabilities> answer(const ReadCapabilities&, const ReadContext& c) {
     const store::StoreInfo& info = c.store.info();
     Capabilities out;
     out.family = info.family;
-    unsigned major = 0;
-    unsigned minor = 0;
-    unsigned patch = 0;
-    if (std::sscanf(info.version.c_str(), "%u.%u.%u", &major, &minor, &patch) >= 1) {
-        out.major = major;
-        out.minor = minor;
-        out.patch = patch;
-    }
+    const Version version = parse_version(info.version);
+    out.major = version.major;
+    out.minor = version.minor;
+    out.patch = version.patch;
     out.durability = info.durability;
     out.partitions = info.partitions;
     for (const auto& [flag, supported] : capability_flags) {

@@ -57,7 +57,8 @@ std::string_view objection(const Parser& parser) {
     }
     const std::size_t lengths = message.count(beast::http::field::content_length);
     const std::string_view length = message[beast::http::field::content_length];
-    if (lengths > 1 || (lengths == 1 && length.find_first_not_of("0123456789") != length.npos)) {
+    if (lengths > 1 ||
+        (lengths == 1 && length.find_first_not_of("0123456789") != std::string_view::npos)) {
         return "the length of its body must be one number";
     }
     const std::size_t codings = message.count(beast::http::field::transfer_encoding);

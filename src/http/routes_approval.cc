@@ -54,7 +54,10 @@ void make_link(Service& service, const LinkKey& key, Exchange exchange) {
     in.or_null("choices", link.choices);
     in.optional_text("note", link.note, text_bytes_max);
     auto fault = in.fault();
-    if (fault || (fault = fault_of(link))) {
+    if (!fault) {
+        fault = fault_of(link);
+    }
+    if (fault) {
         exchange.answer(wire::write_fault(*fault));
         return;
     }

@@ -155,7 +155,10 @@ void rotate(Service& service, std::atomic<bool>& running, Exchange exchange) {
     op.grace_ms = service.options().waitpoint_grace_ms;
     wire::describe_request(in, op);
     auto fault = in.fault();
-    if (fault || (fault = fault_of(op))) {
+    if (!fault) {
+        fault = fault_of(op);
+    }
+    if (fault) {
         exchange.answer(wire::write_fault(*fault));
         return;
     }

@@ -112,13 +112,14 @@ wire::Answer Service::too_large(const Route& route) {
 
 Admission Service::look_at(const RequestHead& head) const {
     Admission out;
-    if ((out.refusal = gate_.preflight(head))) {
+    out.refusal = gate_.preflight(head);
+    if (out.refusal) {
         return out;
     }
     Found found = router_.find(head.method, head.path());
     // Who is not known learns nothing of what is there.
-    if ((out.refusal =
-             gate_.refuse(head, found.route != nullptr ? found.route->access : Access::token))) {
+    out.refusal = gate_.refuse(head, found.route != nullptr ? found.route->access : Access::token);
+    if (out.refusal) {
         return out;
     }
     if (found.route == nullptr) {

@@ -19,8 +19,8 @@ class AddressRules {
     /// Networks with commas between (`10.0.0.0/8`, `127.0.0.1`, `fd00::/8`), or `any`.
     static expected<AddressRules> parse(std::string_view text);
 
-    /// `address` is an IP address as text; anything else is not allowed.
-    [[nodiscard]] bool allows(std::string_view address) const;
+    /// Of an IP address; any other text is not allowed.
+    [[nodiscard]] bool allows(std::string_view text) const;
     /// What was parsed, in a form that can be parsed again.
     [[nodiscard]] std::string to_string() const;
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string>
 #include <tuple>
@@ -57,8 +58,8 @@ class MemoryStore::Journal {
         }
     }
     void undo_all() {
-        for (auto it = changes_.rbegin(); it != changes_.rend(); ++it) {
-            (*it)->undo();
+        for (const auto& change : std::views::reverse(changes_)) {
+            change->undo();
         }
         changes_.clear();
     }

@@ -541,8 +541,9 @@ expected<void> MemoryStore::write_all(Journal& journal, Snapshot& snapshot, Time
     for (core::Route route : snapshot.new_routes) {
         split_capabilities(route);
         const core::RouteKey key = route.key;
-        FF_TRY_VOID(journal.insert(rows_->route_of, key, route.id, "the route"));
-        FF_TRY_VOID(journal.insert(rows_->routes, route.id, std::move(route), "the route number"));
+        const core::RouteId id = route.id;
+        FF_TRY_VOID(journal.insert(rows_->route_of, key, id, "the route"));
+        FF_TRY_VOID(journal.insert(rows_->routes, id, std::move(route), "the route number"));
     }
     for (const auto& [name, lane] : snapshot.lanes) {
         if (lane.dirty && lane.current()) {

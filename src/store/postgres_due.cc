@@ -168,7 +168,7 @@ core::ReadSet PostgresStore::load_due_flows(core::ReadSet set, Snapshot& snapsho
             return false;
         }
         if (it->second) {
-            snapshot.load_flow(id, std::move(*it->second));
+            snapshot.load_flow(id, std::move(it->second));
             due_->flows.erase(it);
         }
         return true;
@@ -188,7 +188,7 @@ expected<bool> PostgresStore::load_due_execution(Eid eid, Snapshot& snapshot) {
     if (it->second) {
         FF_TRY_VOID(know_routes({it->second->route}));
         core::ExecutionCell& cell = snapshot.cell(it->second->id);
-        cell.execution.load(*it->second);
+        cell.execution.load(it->second);
         found_cell(cell, snapshot);
     }
     return true;

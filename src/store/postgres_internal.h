@@ -243,7 +243,7 @@ class PostgresStore::Questions {
     /// Asks for rows by key, unless there are no keys; `parts` are the columns of a key. What is
     /// found is loaded, and of the rest that it is not there.
     template <class Row, class Key, class KeyOf, class Load, class... Parts>
-    void ask_rows(const std::string& text, std::vector<Key> keys, KeyOf key_of, Load load,
+    void ask_rows(const std::string& text, std::vector<Key> keys, KeyOf key_of, const Load& load,
                   Parts... parts) {
         if (keys.empty()) {
             return;

@@ -80,7 +80,7 @@ expected<void> PostgresStore::start(const Location& location, const EngineOption
     return begin_above_old_numbers();
 }
 
-expected<void> PostgresStore::check_server(PgConnection& connection) {
+expected<void> PostgresStore::check_server(PgConnection& connection) const {
     FF_TRY(const PgServer server, server_of(connection));
     return store::check_server(server, info_.location, PgUse::write);
 }

@@ -538,7 +538,7 @@ expected<std::string> PostgresStore::fate_of(const std::string& number, bool res
 }
 
 /// The connection went while COMMIT was under way: did it happen?
-expected<void> PostgresStore::resolve_commit(Error lost) {
+expected<void> PostgresStore::resolve_commit(const Error& lost) {
     using Clock = std::chrono::steady_clock;
     const std::string number = *transaction_;
     const std::string backend = db_->pooled() ? "" : db_->backend();  // else it is anybody's

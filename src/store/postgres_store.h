@@ -113,7 +113,7 @@ class PostgresStore final : public Store {
     // Opening and connecting (postgres_open.cc).
     expected<void> start(const Location& location, const EngineOptions& options);
     expected<std::unique_ptr<PgConnection>> connect(bool read_only);
-    expected<void> check_server(PgConnection& connection);
+    expected<void> check_server(PgConnection& connection) const;
     /// Sets the clock for the first time; from then on the keeper does.
     expected<void> set_clock(PgConnection& connection);
     expected<void> use(std::unique_ptr<PgConnection> connection);
@@ -132,7 +132,7 @@ class PostgresStore final : public Store {
     /// Takes the next column of a row.
     void note_transaction(PgRows& row);
     expected<void> finish_commit();
-    expected<void> resolve_commit(Error lost);
+    expected<void> resolve_commit(const Error& lost);
     static std::optional<Proof> proof_of(const core::Snapshot& snapshot);
     expected<std::string> fate_of(const std::string& number, bool restarted);
     /// Is there a session from before the COMMIT? A crash ends them all.

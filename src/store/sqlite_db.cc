@@ -66,6 +66,7 @@ Error sqlite_error(sqlite3* db, int code, std::string_view doing) {
 }
 
 std::string sqlite_version() { return sqlite3_libversion(); }
+int sqlite_version_number() { return sqlite3_libversion_number(); }
 
 // ---------------------------------------------------------------------------------- statement
 

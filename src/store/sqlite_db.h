@@ -97,5 +97,7 @@ class SqliteDb final : public SqlDb {
 Error sqlite_error(sqlite3* db, int code, std::string_view doing);
 /// The version of the library in use.
 std::string sqlite_version();
+/// 3'051'003 is 3.51.3.
+int sqlite_version_number();
 
 }  // namespace ff::store

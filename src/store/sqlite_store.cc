@@ -2,8 +2,10 @@
 
 #include <sqlite3.h>
 
+#include "base/check.h"
 #include "store/implied.h"
 #include "store/prepare.h"
+#include "store/ready_row.h"
 #include "store/sql_scans.h"
 #include "store/sqlite_internal.h"
 

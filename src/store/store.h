@@ -322,6 +322,7 @@ class Store : public core::RowNumbers {
     };
     /// Calls `heard`, from any thread, when other processes have written. An empty function ends
     /// it; when that returns none is running.
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): who overrides it keeps it
     virtual void watch(std::function<void(Heard)> /*heard*/) {}
     /// Every route there is; grows at commit. Writer thread only.
     [[nodiscard]] virtual const core::RouteTable& routes() const = 0;
@@ -341,6 +342,7 @@ class Store : public core::RowNumbers {
         RouteId route, const std::optional<core::ReadyKey>& after, std::size_t limit) = 0;
     /// Says what lock_ready() will be asked for in this transaction: the next load() may bring the
     /// answers along. Only a hint.
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): who overrides it keeps them
     virtual void expect_ready(std::vector<ReadyAsk> /*asks*/, std::vector<std::string> /*lanes*/) {}
     /// For stores that other processes write to: the best ready executions that nobody else is at,
     /// loaded with their inputs and kept from the others until the transaction ends. `lanes` are

@@ -13,7 +13,7 @@ namespace ff::wire {
 
 /// The answer to a successful operation.
 template <class Op>
-Answer write_answer(const typename Op::Result& result);
+Answer write_answer(const typename Op::Result&);
 
 /// An answer as a client got it.
 struct Received {

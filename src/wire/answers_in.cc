@@ -2,6 +2,7 @@
 #include <array>
 #include <type_traits>
 
+#include "base/version.h"
 #include "wire/answer_in.h"
 #include "wire/answers.h"
 #include "wire/cursors.h"
@@ -274,10 +275,14 @@ expected<Capabilities> result_of(const ReadCapabilities&, const json& body) {
     Capabilities out;
     FF_TRY(out.family, field_of<std::string>(&body, "store"));
     FF_TRY(out.durability, field_of<std::string>(&body, "durability"));
-    FF_TRY(const auto version, field_of<std::string>(&body, "store_version"));
-    if (std::sscanf(version.c_str(), "%u.%u.%u", &out.major, &out.minor, &out.patch) != 3) {
+    FF_TRY(const auto text, field_of<std::string>(&body, "store_version"));
+    const Version version = parse_version(text);
+    if (version.given != 3) {
         return std::unexpected(strange(": store_version"));
     }
+    out.major = version.major;
+    out.minor = version.minor;
+    out.patch = version.patch;
     FF_TRY(out.partitions, tagged_of<PartitionCounts>(body, "partitions"));
     if (out.partitions.flow == 0) {
         return std::unexpected(strange(": partitions"));

@@ -25,7 +25,9 @@ inline constexpr Binding no_route{Method::post, "", BodyClass::control, ""};
 
 }  // namespace ff::wire
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names of members and of types
 #define FF_BIND(Op, method, path, body, summary)                                                   \
     template <>                                                                                    \
     inline constexpr Binding binding<Op>{Method::method, path, BodyClass::body, summary};          \
     void describe_request(RequestVisitor& v, Op& op);
+// NOLINTEND(bugprone-macro-parentheses)

@@ -125,7 +125,7 @@ class ObjectIn {
             keep(name, read_bytes(*member, value.emplace()));
         }
     }
-    void document(std::string_view name, std::optional<std::string>& value) {
+    void document(std::string_view name, std::optional<std::string>& value) const {
         const json* member = present(name);
         if (member != nullptr && !member->is_null()) {
             value = js::dump(*member);

@@ -1,6 +1,7 @@
 #include "worker/frame_buffer.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "core/decide.h"
@@ -282,9 +283,9 @@ void FrameBuffer::refuse_batch(const Error& error) {
     state_ = State::idle;
     if (batch_.size() > 1) {
         alone_ += batch_.size();
-        for (auto frame = batch_.rbegin(); frame != batch_.rend(); ++frame) {
-            waiting_bytes_ += weight(*frame);
-            waiting_.push_front(std::move(*frame));
+        for (auto& frame : std::views::reverse(batch_)) {
+            waiting_bytes_ += weight(frame);
+            waiting_.push_front(std::move(frame));
         }
     } else if (Waiter* waiter = waiter_of(batch_[0])) {
         waiter->answer = std::unexpected(error);

@@ -478,7 +478,7 @@ std::vector<WaitpointBinding> new_waitpoints(const ResumeCondition& condition) {
 }  // namespace
 
 template <class Op>
-expected<typename Op::Result> HeldTask::finish(Op op) {
+expected<typename Op::Result> HeldTask::finish(const Op& op) {
     FF_TRY_VOID(begin_finishing());
     // While the lease is still ours: whatever ends the attempt closes its stream.
     if (const auto frames = frames_if_any()) {
@@ -563,7 +563,7 @@ expected<SuspendOutcome> HeldTask::suspend(ResumeCondition condition, SuspendOpt
         op.idempotency_key =
             "task:" + handle_.lease_id.to_string() + ":" + std::to_string(++suspends_);
     }
-    FF_TRY(SuspendResult answer, finish(std::move(op)));
+    FF_TRY(SuspendResult answer, finish(op));
     SuspendOutcome outcome;
     outcome.details = std::move(answer.details);
     if (answer.suspended) {

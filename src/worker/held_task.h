@@ -113,7 +113,7 @@ class HeldTask {
     /// Runs a finishing operation and retries it while the engine cannot be reached and the lease
     /// lasts.
     template <class Op>
-    expected<typename Op::Result> finish(Op op);
+    expected<typename Op::Result> finish(const Op& op);
     /// Both `invalid_input: task finished` once that is so.
     expected<void> check_unfinished() const;
     expected<void> begin_finishing();

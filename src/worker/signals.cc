@@ -1,13 +1,13 @@
 #include "worker/signals.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
 #include <map>
 #include <mutex>
 #include <thread>

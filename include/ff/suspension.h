@@ -82,7 +82,7 @@ struct ResumeCondition {
 
     [[nodiscard]] std::string to_json() const;
     /// `invalid_input` naming the place.
-    static expected<ResumeCondition> parse(std::string_view json);
+    static expected<ResumeCondition> parse(std::string_view text);
 };
 
 /// Any signal of that name, on the suspension's only waitpoint.

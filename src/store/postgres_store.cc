@@ -469,7 +469,7 @@ expected<void> PostgresStore::finish_commit() {
     Error error = std::move(done).error();
     if (!db_->alive()) {
         in_transaction_ = false;
-        return resolve_commit(std::move(error));
+        return resolve_commit(error);
     }
     if (impatient_ && error.code == ErrorCode::timeout) {
         error.code = ErrorCode::store_busy;  // as after a deadlock

@@ -126,7 +126,7 @@ void MemoryStore::load_limits(const core::LimitReads& reads, core::Snapshot& sna
         for (const AttachmentKey& key : rows_->places) {
             rows.push_back(rows_->attachments.at(key));
         }
-        limits.load_places(std::move(rows));
+        limits.load_places(rows);
     }
 }
 

@@ -58,7 +58,7 @@ void PostgresStore::ask_places(Questions& questions, core::Snapshot& snapshot) {
             FF_TRY(auto row, take<core::Attachment>(rows));
             found.push_back(std::move(row));
         }
-        snapshot.limits.load_places(std::move(found));
+        snapshot.limits.load_places(found);
         return {};
     });
 }

@@ -129,7 +129,12 @@ std::string summary(const core::Execution& e, const Explanation& why, const core
     if (e.state.blocking_reason == BlockingReason::waiting_for_delay && e.delay_until) {
         return reason + ": " + delay_summary(e, now);  // the detail has a number
     }
-    return detail.empty() ? reason : reason + ": " + with_time(detail, e.delay_until);
+    std::string text = detail.empty() ? reason : reason + ": " + with_time(detail, e.delay_until);
+    if (e.state.blocking_reason == BlockingReason::waiting_for_retry_backoff &&
+        e.delay_until.value_or(now + 1) <= now) {
+        text += "; its pause is over, and it goes on" + std::string(when_served);
+    }
+    return text;
 }
 
 /// What a suspended execution waits for, since when, and for how long.

@@ -223,9 +223,15 @@ TEST_P(ReadConformance, WhyWhatIsDueWaitsForAnEngine) {
         create(with(job(), [&](auto& op) { op.delay_until = now() + 500; }));
     const ExecutionId late =
         create(with(job(), [&](auto& op) { op.execution_deadline_at = now() + 500; }));
+    const ClaimedTask failing = start(
+        job_with_policy(R"({"retry_policy":{"backoff":{"type":"fixed","delay_ms":500}}})", "f"));
+    ok(Fail{failing.handle, "disk on fire", "x", holder});
+    const ExecutionId again = failing.execution_id();
+    EXPECT_FALSE(has(why(again).summary, "is over")) << why(again).summary;
     EXPECT_TRUE(has(why(delayed).summary, "delayed until")) << why(delayed).summary;
     EXPECT_FALSE(has(why(late).summary, "deadline")) << why(late).summary;
     clock().advance(500);
+    EXPECT_TRUE(has(why(again).summary, "its pause is over")) << why(again).summary;
     EXPECT_TRUE(has(why(delayed).summary, "its delay ended at")) << why(delayed).summary;
     EXPECT_TRUE(has(why(late).summary, "its deadline passed at")) << why(late).summary;
     EXPECT_TRUE(has(why(late).summary, "as soon as an engine runs")) << why(late).summary;
